@@ -1,0 +1,111 @@
+// What a check is: a plain object that asks one question and returns what it found. It never exits, never prints, and
+// never turns a fault into a status: the runner does that.
+
+import type * as v from "valibot";
+import type { Listing, PodsClient } from "./client.ts";
+import type { Code } from "./codes.ts";
+import type { Thresholds } from "./range.ts";
+import type { SocketFile } from "./socket.ts";
+import type { Status } from "./status.ts";
+
+/** One thing that is wrong, or worth saying. */
+export interface Finding {
+  readonly code: Code;
+  /** Where this one differs from the code's own status. */
+  readonly status?: Status | undefined;
+  /** What it is about: a pod as namespace/name, a file, a path; "" for the check as a whole. */
+  readonly subject: string;
+  /** One clause, without the subject. Text of the node may stand in it as it is: outputs make it plain. */
+  readonly message: string;
+  /** For InventoryUnavailable: the code of what was in the way. */
+  readonly cause?: Code | undefined;
+}
+
+/** A number with its unit, for performance data. */
+export interface Metric {
+  /** Letters, digits and underscores. */
+  readonly name: string;
+  readonly value: number;
+  /** As the Monitoring Plugins guidelines have them: "" for a count, s, B. */
+  readonly unit: "" | "s" | "B";
+  readonly min?: number | undefined;
+  readonly max?: number | undefined;
+}
+
+/** What a check found. */
+export interface Outcome {
+  /** What is said where no finding is worse than OK. */
+  readonly summary: string;
+  readonly findings: readonly Finding[];
+  /** The main metric first. */
+  readonly metrics: readonly Metric[];
+  /** Lines for `--verbose`. */
+  readonly details?: readonly string[];
+  /** For the JSON output; no environment, arguments or annotations of a pod. */
+  readonly data?: Readonly<Record<string, unknown>>;
+}
+
+/** What checks share during one run: one connection, one listing. */
+export interface Context {
+  readonly client: PodsClient;
+  readonly socketPath: string;
+  readonly nodeName: string;
+  /** Of `--kubelet-root`. */
+  readonly kubeletRoot: string | undefined;
+  /** The start of the run, ms since the epoch. */
+  readonly nowMs: number;
+  /** What is left of the deadline, in ms. */
+  remainingMs(): number;
+  /**
+   * The socket file, looked at once.
+   * @throws Fault
+   */
+  socket(): SocketFile;
+  /**
+   * The pods, listed once whoever asks. Calls that the rate limit refuses are made again for as long as the deadline
+   * allows, at most three times.
+   * @throws Fault
+   */
+  listing(): Promise<Listing>;
+}
+
+/** The entries of an option schema. */
+export type OptionEntries = Readonly<Record<string, v.GenericSchema<string | undefined, unknown>>>;
+
+/** The values of an option schema. */
+export type OptionValues<T extends OptionEntries> = { readonly [K in keyof T]: v.InferOutput<T[K]> };
+
+/** A check; `defineCheck` ties the options that `run` gets to the schema. */
+export interface Check {
+  /** As on the command line. */
+  readonly name: string;
+  /** The question it asks, for help. */
+  readonly summary: string;
+  /** The code where nothing is wrong. */
+  readonly okCode: Code;
+  /** What `--warning` and `--critical` speak of; a check without it takes neither. */
+  readonly metric?: {
+    readonly name: string;
+    /** For help: its name and unit. */
+    readonly description: string;
+    /** Codes that have the status of the metric where ranges are given. */
+    readonly codes: readonly Code[];
+    /** The ranges where none are given. */
+    readonly defaults?: (options: never) => Thresholds;
+  };
+  readonly options: OptionEntries;
+  run(context: Context, options: never): Promise<Outcome>;
+}
+
+/** Declares a check. */
+export function defineCheck<T extends OptionEntries>(
+  check: Omit<Check, "options" | "run" | "metric"> & {
+    readonly options: T;
+    readonly metric?: Omit<NonNullable<Check["metric"]>, "defaults"> & {
+      readonly defaults?: (options: OptionValues<T>) => Thresholds;
+    };
+    run(context: Context, options: OptionValues<T>): Promise<Outcome>;
+  },
+): Check {
+  return check as Check;
+}

@@ -1,0 +1,93 @@
+// The options that every check takes.
+
+import { type Code, isCode } from "./codes.ts";
+import { profiles } from "./exit.ts";
+import { outputs } from "./format.ts";
+import {
+  anyText,
+  flag,
+  listOf,
+  oneOf,
+  option,
+  optionWithDefault,
+  positiveDuration,
+  range,
+  wholeNumber,
+} from "./option.ts";
+import { isStatus, type Status, statuses } from "./status.ts";
+
+function parseSeverity(text: string): readonly [Code, Status] | undefined {
+  const [code = "", status = "", ...rest] = text.split("=");
+  return rest.length === 0 && isCode(code) && isStatus(status) ? [code, status] : undefined;
+}
+
+/** Taken by every check and by `all`. */
+export const commonOptions = {
+  socket: option(anyText, "a path", {
+    value: "PATH",
+    description: "the Pods API socket (default: pods-api/pods-api.sock in the kubelet's root folder)",
+  }),
+  kubeletRoot: option(anyText, "a path", {
+    value: "DIR",
+    description: "the kubelet's root folder (default: /var/lib/kubelet)",
+  }),
+  nodeName: option(anyText, "a name", {
+    value: "NAME",
+    description: "the node's name (default: NODE_NAME from the environment, then the host name)",
+  }),
+  timeout: option(...positiveDuration, {
+    value: "DURATION",
+    description: "how long the whole run may take (default: 10s, 4s with npd, 900ms with kube)",
+  }),
+  profile: option(...oneOf(...profiles), {
+    value: profiles.join("|"),
+    description: "whose rules the exit status and the line follow (default: nagios)",
+  }),
+  output: optionWithDefault(...oneOf(...outputs), {
+    value: outputs.join("|"),
+    fallback: "text",
+    description: "what to print",
+  }),
+  severity: option(
+    ...listOf<readonly [Code, Status]>([
+      parseSeverity,
+      `CODE=STATUS with a code of 'explain' and ${statuses.join(", ")}`,
+    ]),
+    { value: "CODE=STATUS,...", list: true, description: "give a code another status" },
+  ),
+  maxBytes: optionWithDefault(...wholeNumber(1, 2 ** 31 - 1), {
+    value: "BYTES",
+    fallback: String(64 << 20),
+    description: "the longest answer to take",
+  }),
+  npdWarning: optionWithDefault(...oneOf("ok", "problem"), {
+    value: "ok|problem",
+    fallback: "ok",
+    description: "with npd: what WARNING counts as",
+  }),
+  strict: flag("with kube: WARNING fails too"),
+  verbose: flag("say more: every finding, and where each value came from", "v"),
+  quiet: flag("print nothing when all is well", "q"),
+} as const;
+
+/** Taken by checks with a main metric. */
+export const thresholdOptions = {
+  warning: option(...range, {
+    value: "RANGE",
+    short: "w",
+    description: "WARNING where the main metric is outside of it",
+  }),
+  critical: option(...range, {
+    value: "RANGE",
+    short: "c",
+    description: "CRITICAL where the main metric is outside of it",
+  }),
+} as const;
+
+/** Taken by `ready` with the profile kube. */
+export const purposeOptions = {
+  for: option(...oneOf("startup", "readiness", "liveness"), {
+    value: "startup|readiness|liveness",
+    description: "with kube: which probe of a container asks",
+  }),
+} as const;

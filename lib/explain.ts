@@ -1,0 +1,3 @@
+export function explain(words: readonly string[]): string {
+  return words.join();
+}

@@ -1,0 +1,263 @@
+import type { Dirent } from "node:fs";
+import { constants } from "node:fs";
+import { open, readdir, stat } from "node:fs/promises";
+import { Fault } from "./fault.ts";
+import { type Reading, readManifest } from "./manifests/manifest.ts";
+
+/** A pod that the kubelet makes of a manifest. */
+export interface ManifestPod {
+  readonly namespace: string;
+  /** The full name: the manifest's and the node's. */
+  readonly name: string;
+  /** The manifest's own `metadata.uid`; null where the kubelet makes one up. */
+  readonly uid: string | null;
+  /** The containers' images, in their order; those of init containers are not among them. */
+  readonly images: readonly string[];
+  /** The file it comes from, as in {@link ManifestFile}. */
+  readonly file: string;
+  /** When that file last changed, in milliseconds since 1970. */
+  readonly modifiedMs: number;
+}
+
+/** What the kubelet makes of one file. */
+export interface ManifestFile {
+  /** Its name in the folder. */
+  readonly file: string;
+  /**
+   * `pod`: it runs. `shadowed`: a later file gives the same pod. `refused`: it says it is a Pod, and the kubelet does not
+   * run it. `ignored`: the kubelet passes over it.
+   */
+  readonly verdict: "pod" | "shadowed" | "refused" | "ignored";
+  /** The pod's namespace and full name, `kube-system/etcd-cp-1`; null where none is known. */
+  readonly pod: string | null;
+  /** Why, in a few words on one line; empty for a plain pod. Never holds an environment, arguments or annotations. */
+  readonly reason: string;
+  /** Whether more YAML documents follow the one that counts. */
+  readonly furtherDocuments: boolean;
+}
+
+/** What the kubelet makes of a static pod folder or file. */
+export interface Manifests {
+  readonly path: string;
+  /** Whether nothing is there; the kubelet then runs no static pod and is content. */
+  readonly absent: boolean;
+  /** Sorted by namespace and name. */
+  readonly pods: readonly ManifestPod[];
+  /** In the kubelet's order, which is that of their names' bytes. */
+  readonly files: readonly ManifestFile[];
+}
+
+/** How to read manifests. */
+export interface ReadOptions {
+  /** Ends the reading with a Timeout fault between two files, or while the file system does not answer. */
+  readonly signal?: AbortSignal;
+}
+
+/** The kubelet reads no file of this size or more (pkg/kubelet/config, maxConfigLength). */
+const tooLarge = 10 * 1024 * 1024;
+
+/**
+ * Reads static pod manifests as the kubelet of v1.37 does at a full scan: the files of a folder that do not begin with a
+ * dot, in the order of their names' bytes, links followed, folders and special files passed over; or one file.
+ * `nodeName` is the kubelet's node name, which is lower-cased here as the kubelet lower-cases it. Reads only; opens no
+ * FIFO, socket or device.
+ *
+ * Throws a Fault: ManifestsUnreadable where the path is there and cannot be read, Timeout when the signal is aborted.
+ *
+ * @example
+ * ```ts
+ * const { pods } = await readManifests("/etc/kubernetes/manifests", "cp-1");
+ * ```
+ */
+export async function readManifests(path: string, nodeName: string, options: ReadOptions = {}): Promise<Manifests> {
+  const node = nodeName.trim().toLowerCase();
+  const within = bounded(options.signal);
+  // The kubelet strips the slashes as well, and so finds nothing at "/".
+  const root = path.replace(/\/+$/, "");
+  let status: Awaited<ReturnType<typeof stat>>;
+  try {
+    status = await within(stat(root));
+  } catch (error) {
+    if (errorCode(error) === "ENOENT") return { path, absent: true, pods: [], files: [] };
+    throw unreadable(error);
+  }
+  if (status.isFile()) {
+    const file = root.slice(root.lastIndexOf("/") + 1);
+    return conclude(path, [await readFile(Buffer.from(root), file, node, within)]);
+  }
+  if (!status.isDirectory()) throw new Fault("ManifestsUnreadable", "the path is neither a folder nor a file");
+
+  let entries: Dirent<Buffer>[];
+  try {
+    entries = await within(readdir(root, { encoding: "buffer", withFileTypes: true }));
+  } catch (error) {
+    throw unreadable(error);
+  }
+  const read: FileReading[] = [];
+  for (const entry of entries.sort((a, b) => Buffer.compare(a.name, b.name))) {
+    if (entry.name[0] === 0x2e) continue;
+    const full = Buffer.concat([Buffer.from(`${root}/`), entry.name]);
+    const file = await readEntry(full, entry.name.toString(), node, within);
+    if (file !== null) read.push(file);
+  }
+  return conclude(path, read);
+}
+
+type Within = <T>(work: Promise<T>) => Promise<T>;
+
+/** One file's reading, before it is known whether another file gives the same pod. */
+interface FileReading extends Reading {
+  readonly file: string;
+  readonly modifiedMs: number;
+}
+
+const nothing = { pod: null, furtherDocuments: false, modifiedMs: 0 } as const;
+
+/** Reads what a folder's entry leads to; null for an empty folder, which nobody meant to be read. */
+async function readEntry(full: Buffer, file: string, node: string, within: Within): Promise<FileReading | null> {
+  try {
+    const status = await within(stat(full));
+    if (status.isFile()) return await readFile(full, file, node, within);
+    if (status.isDirectory()) {
+      const inside = await within(readdir(full, { encoding: "buffer" })).catch(() => []);
+      if (!inside.some((name) => name[0] !== 0x2e)) return null;
+      return { ...nothing, file, verdict: "ignored", reason: "a folder; the kubelet does not look into it" };
+    }
+    const kind = status.isFIFO() ? "a FIFO" : status.isSocket() ? "a socket" : "a device";
+    return { ...nothing, file, verdict: "ignored", reason: `${kind}; the kubelet reads files only` };
+  } catch (error) {
+    if (error instanceof Fault) throw error;
+    const code = errorCode(error);
+    const reason = code === "ENOENT" ? "a link to nothing" : `cannot be looked at (${code})`;
+    return { ...nothing, file, verdict: "ignored", reason };
+  }
+}
+
+async function readFile(full: Buffer, file: string, node: string, within: Within): Promise<FileReading> {
+  // Should the file have become a FIFO since it was looked at, opening it must not hang.
+  const handle = await within(open(full, constants.O_RDONLY | constants.O_NONBLOCK)).catch((error: unknown) => {
+    if (error instanceof Fault) throw error;
+    return errorCode(error);
+  });
+  if (typeof handle === "string") {
+    return { ...nothing, file, verdict: "ignored", reason: `cannot be opened by this user (${handle})` };
+  }
+  try {
+    const status = await within(handle.stat());
+    const modifiedMs = status.mtimeMs;
+    if (!status.isFile()) return { ...nothing, file, verdict: "ignored", reason: "no regular file" };
+    if (status.size >= tooLarge) {
+      return {
+        ...nothing,
+        file,
+        modifiedMs,
+        verdict: "ignored",
+        reason: "10 MiB or more; the kubelet does not read it",
+      };
+    }
+    const buffer = Buffer.allocUnsafe(tooLarge > status.size * 2 + 4096 ? status.size * 2 + 4096 : tooLarge);
+    let length = 0;
+    for (;;) {
+      const { bytesRead } = await within(handle.read(buffer, length, buffer.length - length, length));
+      length += bytesRead;
+      if (bytesRead === 0 || length === buffer.length) break;
+    }
+    if (length >= tooLarge) {
+      return {
+        ...nothing,
+        file,
+        modifiedMs,
+        verdict: "ignored",
+        reason: "10 MiB or more; the kubelet does not read it",
+      };
+    }
+    return { file, modifiedMs, ...(await readManifest(buffer.subarray(0, length), node)) };
+  } catch (error) {
+    if (error instanceof Fault || !isSystemError(error)) throw error;
+    return { ...nothing, file, verdict: "ignored", reason: `cannot be read (${errorCode(error)})` };
+  } finally {
+    await handle.close().catch(() => {});
+  }
+}
+
+/** Settles which file gives each pod: the kubelet's store keeps the last. */
+function conclude(path: string, read: readonly FileReading[]): Manifests {
+  const last = new Map<string, string>();
+  for (const { pod, verdict, file } of read) {
+    if (pod !== null && takesPart(verdict)) last.set(`${pod.namespace}/${pod.name}`, file);
+  }
+  const pods: ManifestPod[] = [];
+  const files = read.map((reading): ManifestFile => {
+    const { file, furtherDocuments } = reading;
+    const pod = reading.pod === null ? null : `${reading.pod.namespace}/${reading.pod.name}`;
+    if (reading.pod === null || !takesPart(reading.verdict)) {
+      const verdict = reading.verdict === "ignored" ? "ignored" : "refused";
+      return { file, verdict, pod, reason: reading.reason, furtherDocuments };
+    }
+    const winner = last.get(pod ?? "") ?? file;
+    if (winner !== file) {
+      return {
+        file,
+        verdict: "shadowed",
+        pod,
+        reason: `${winner} gives the same pod and is read later`,
+        furtherDocuments,
+      };
+    }
+    if (reading.verdict === "mirror")
+      return { file, verdict: "refused", pod, reason: reading.reason, furtherDocuments };
+    pods.push({ ...reading.pod, file, modifiedMs: reading.modifiedMs });
+    const reason = furtherDocuments ? "only the first document counts" : "";
+    return { file, verdict: "pod", pod, reason, furtherDocuments };
+  });
+  pods.sort((a, b) => Buffer.compare(Buffer.from(`${a.namespace}/${a.name}`), Buffer.from(`${b.namespace}/${b.name}`)));
+  return { path, absent: false, pods, files };
+}
+
+/** Whether a reading is a pod to the kubelet's store. */
+function takesPart(verdict: Reading["verdict"]): boolean {
+  return verdict === "pod" || verdict === "mirror";
+}
+
+/** Lets a promise lose against the signal. */
+function bounded(signal: AbortSignal | undefined): Within {
+  const late = (): Fault => new Fault("Timeout", "the manifests could not be read in time");
+  return async (work) => {
+    if (signal === undefined) return await work;
+    if (signal.aborted) {
+      work.catch(() => {});
+      throw late();
+    }
+    let abort = (): void => {};
+    const aborted = new Promise<never>((_, reject) => {
+      abort = (): void => reject(late());
+      signal.addEventListener("abort", abort, { once: true });
+    });
+    try {
+      return await Promise.race([work, aborted]);
+    } finally {
+      signal.removeEventListener("abort", abort);
+    }
+  };
+}
+
+function isSystemError(error: unknown): error is NodeJS.ErrnoException {
+  return error instanceof Error && "code" in error;
+}
+
+function errorCode(error: unknown): string {
+  return isSystemError(error) ? String(error.code) : "unknown error";
+}
+
+function unreadable(error: unknown): Fault {
+  if (error instanceof Fault) return error;
+  const errno = errorCode(error);
+  const what: Record<string, string> = {
+    EACCES: "this user may not read the manifests",
+    EPERM: "this user may not read the manifests",
+    ENOTDIR: "a part of the path is no folder",
+    ELOOP: "the path is a loop of links",
+    EIO: "the file system has an error",
+  };
+  return new Fault("ManifestsUnreadable", `${what[errno] ?? "the manifests cannot be read"} (${errno})`, { errno });
+}

@@ -1,0 +1,256 @@
+// The runner: runs checks over one connection and one listing within one deadline, turns a thrown fault into a finding
+// with a code, gives every finding its status, and adds time and tokens.
+
+import type { Check, Context, Finding, Metric, Outcome } from "./check.ts";
+import { createPodsClient, type Listing } from "./client.ts";
+import { type Code, codes } from "./codes.ts";
+import { formatDuration } from "./duration.ts";
+import { Fault } from "./fault.ts";
+import { evaluate, type Thresholds } from "./range.ts";
+import { inspectSocket, type SocketFile, socketPath } from "./socket.ts";
+import { isWorse, type Status } from "./status.ts";
+
+/** One check to run, and how. */
+export interface CheckRun {
+  readonly check: Check;
+  /** The values of its option schema. */
+  readonly options: object;
+}
+
+/** What a run needs to know. */
+export interface RunOptions {
+  readonly runs: readonly CheckRun[];
+  /** The name of the run: a check's, or `all`. */
+  readonly name: string;
+  readonly socket: string;
+  readonly nodeName: string;
+  readonly kubeletRoot?: string | undefined;
+  /** For everything together, in ms. */
+  readonly timeoutMs: number;
+  readonly maxBytes?: number | undefined;
+  /** Of the main metric; only for a run of one check. */
+  readonly thresholds?: Thresholds | undefined;
+  /** Replaces the status of every finding with the code. */
+  readonly severity?: ReadonlyMap<Code, Status> | undefined;
+}
+
+/** A finding with its status. */
+export interface JudgedFinding extends Finding {
+  readonly status: Status;
+}
+
+/** A metric with the ranges it was judged by, as they were written. */
+export interface JudgedMetric extends Metric {
+  readonly warning?: string | undefined;
+  readonly critical?: string | undefined;
+}
+
+/** What one check came to. */
+export interface CheckReport {
+  readonly check: string;
+  readonly status: Status;
+  readonly code: Code;
+  readonly summary: string;
+  /** Set for a check that could not run because of a fault that another one reports; it does not count. */
+  readonly skipped?: { readonly cause: Code } | undefined;
+  readonly findings: readonly JudgedFinding[];
+  readonly metrics: readonly JudgedMetric[];
+  readonly details: readonly string[];
+  readonly data: Readonly<Record<string, unknown>>;
+}
+
+/** What a run came to. */
+export interface Report {
+  readonly name: string;
+  readonly status: Status;
+  readonly code: Code;
+  readonly summary: string;
+  readonly socket: string;
+  readonly node: string;
+  /** ms since the epoch. */
+  readonly startedMs: number;
+  readonly durationMs: number;
+  readonly tokensSpent: number;
+  readonly bytesReceived: number;
+  readonly checks: readonly CheckReport[];
+}
+
+/** Runs checks one after the other. Never fails: what goes wrong is in the report. */
+export async function run(options: RunOptions): Promise<Report> {
+  const startedMs = Date.now();
+  const start = performance.now();
+  const client = createPodsClient(options);
+  const context = createContext(options, client, startedMs, start + options.timeoutMs);
+  const reported = new Set<Code>();
+  const checks: CheckReport[] = [];
+  for (const { check, options: values } of options.runs) {
+    checks.push(await runCheck(check, values, context, options, reported));
+  }
+  client.close();
+  const counted = checks.filter(({ skipped }) => skipped === undefined);
+  const worst = counted.reduce((a, b) => (isWorse(b.status, a.status) ? b : a), counted[0]!);
+  return {
+    name: options.name,
+    status: worst.status,
+    code: worst.code,
+    summary: checks.length > 1 && worst.status === "OK" ? checks.map(({ code }) => code).join(", ") : worst.summary,
+    socket: context.socketPath,
+    node: options.nodeName,
+    startedMs,
+    durationMs: performance.now() - start,
+    tokensSpent: client.tokensSpent,
+    bytesReceived: client.bytesReceived,
+    checks,
+  };
+}
+
+function createContext(options: RunOptions, client: Context["client"], nowMs: number, deadlineMs: number): Context {
+  const path = socketPath(options.socket);
+  let file: SocketFile | undefined;
+  let listed: Promise<Listing> | undefined;
+  const context: Context = {
+    client,
+    socketPath: path,
+    nodeName: options.nodeName,
+    kubeletRoot: options.kubeletRoot,
+    nowMs,
+    remainingMs: () => Math.max(0, deadlineMs - performance.now()),
+    socket() {
+      file ??= inspectSocket(path);
+      return file;
+    },
+    async listing() {
+      listed ??= listPatiently(context);
+      try {
+        return await listed;
+      } catch (error) {
+        // A later try, of `ready --wait` say, is to ask again, and of whatever is at the path then.
+        listed = file = undefined;
+        throw error;
+      }
+    },
+  };
+  return context;
+}
+
+// At 100 tokens a second, two are back after 20 ms: whoever is refused three times more meets steady use.
+const refusedPausesMs = [25, 75, 150];
+
+async function listPatiently({ client, remainingMs }: Context): Promise<Listing> {
+  for (let refused = 0; ; refused++) {
+    try {
+      return await client.list({ timeoutMs: remainingMs() });
+    } catch (error) {
+      const pauseMs = (refusedPausesMs[refused] ?? Number.POSITIVE_INFINITY) * (0.75 + Math.random() / 2);
+      if (!(error instanceof Fault) || error.code !== "RateLimited" || pauseMs >= remainingMs() / 2) throw error;
+      await new Promise((resolve) => setTimeout(resolve, pauseMs));
+    }
+  }
+}
+
+async function runCheck(
+  check: Check,
+  values: object,
+  context: Context,
+  options: RunOptions,
+  reported: Set<Code>,
+): Promise<CheckReport> {
+  let outcome: Outcome;
+  let skipped: { readonly cause: Code } | undefined;
+  try {
+    outcome = await check.run(context, values as never);
+  } catch (error) {
+    const finding = findingOf(error, context, values);
+    const cause = finding.cause ?? finding.code;
+    // One cause, one code: whoever met it first reports it.
+    if (reported.has(cause)) skipped = { cause };
+    reported.add(cause);
+    const shown: Finding =
+      skipped === undefined
+        ? finding
+        : { code: "InventoryUnavailable", cause, subject: "", message: `not run because of ${cause}` };
+    outcome = { summary: "", findings: [shown], metrics: [] };
+  }
+  return judge(check, values, outcome, options, skipped);
+}
+
+/** What a thrown value is reported as; nothing but a Fault is thrown on purpose. */
+function findingOf(error: unknown, context: Context, values: object): Finding {
+  if (!(error instanceof Fault)) {
+    const text = error instanceof Error ? `${error.name}: ${error.message}` : String(error);
+    return { code: "InternalError", subject: "", message: text };
+  }
+  const { code, message, details } = error;
+  if (code !== "Initializing") return { code, subject: "", message, cause: details.cause };
+  // The socket's birth is the kubelet's start: there is no other clock for how long this lasts.
+  const ageMs = Math.max(0, context.nowMs - context.socket().bornMs);
+  const graceMs = (values as { readonly initGrace?: number }).initGrace ?? 300_000;
+  return {
+    code,
+    status: ageMs > graceMs ? "CRITICAL" : undefined,
+    subject: "",
+    message: `${message}, ${formatDuration(ageMs)} after its start`,
+  };
+}
+
+function judge(
+  check: Check,
+  values: object,
+  outcome: Outcome,
+  options: RunOptions,
+  skipped: CheckReport["skipped"],
+): CheckReport {
+  const main = outcome.metrics.find(({ name }) => name === check.metric?.name);
+  const given = options.thresholds ?? {};
+  const isGiven = given.warning !== undefined || given.critical !== undefined;
+  const thresholds = isGiven ? given : (check.metric?.defaults?.(values as never) ?? {});
+  const ranged = main !== undefined && (thresholds.warning !== undefined || thresholds.critical !== undefined);
+  const byRange = ranged ? evaluate(thresholds, main.value) : "OK";
+
+  const findings: JudgedFinding[] = outcome.findings.map((finding) => {
+    const own = ranged && check.metric?.codes.includes(finding.code) ? byRange : finding.status;
+    return { ...finding, status: options.severity?.get(finding.code) ?? own ?? codes[finding.code].status };
+  });
+  if (byRange !== "OK" && !outcome.findings.some(({ code }) => check.metric?.codes.includes(code))) {
+    const range = byRange === "CRITICAL" ? thresholds.critical : thresholds.warning;
+    findings.push({
+      code: "ThresholdExceeded",
+      status: options.severity?.get("ThresholdExceeded") ?? byRange,
+      subject: "",
+      message: `${main!.name} ${round(main!.value)}${main!.unit} is outside the range ${range!.text}`,
+    });
+  }
+
+  const first = findings.reduce<JudgedFinding | undefined>(
+    (a, b) => (a === undefined || isWorse(b.status, a.status) ? b : a),
+    undefined,
+  );
+  const bad = first !== undefined && first.status !== "OK" ? first : undefined;
+  return {
+    check: check.name,
+    status: bad?.status ?? "OK",
+    code: bad?.code ?? check.okCode,
+    summary: bad === undefined ? outcome.summary : summarize(bad, findings),
+    skipped,
+    findings,
+    metrics: outcome.metrics.map((metric) =>
+      metric === main && ranged
+        ? { ...metric, warning: thresholds.warning?.text, critical: thresholds.critical?.text }
+        : metric,
+    ),
+    details: outcome.details ?? [],
+    data: outcome.data ?? {},
+  };
+}
+
+/** The first of the worst findings, and how many more there are. */
+function summarize(first: JudgedFinding, findings: readonly JudgedFinding[]): string {
+  const more = findings.filter((finding) => finding !== first && finding.status !== "OK").length;
+  const text = first.subject === "" ? first.message : `${first.subject}: ${first.message}`;
+  return more === 0 ? text : `${text} (and ${more} more)`;
+}
+
+/** At most six digits behind the point. */
+export function round(value: number): number {
+  return Math.round(value * 1e6) / 1e6;
+}

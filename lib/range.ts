@@ -1,0 +1,57 @@
+import { isWorse, type Status } from "./status.ts";
+
+/**
+ * A range of the Monitoring Plugins guidelines ("Threshold and ranges"). A value alerts outside of it:
+ *
+ * | notation | alerts if the value is |
+ * | --- | --- |
+ * | `10` | under 0 or over 10 |
+ * | `10:` | under 10 |
+ * | `~:10` | over 10 |
+ * | `10:20` | under 10 or over 20 |
+ * | `@10:20` | from 10 to 20, both included |
+ */
+export interface Range {
+  /** As it was written. */
+  readonly text: string;
+  readonly start: number;
+  readonly end: number;
+  /** Alerts inside and not outside. */
+  readonly inside: boolean;
+}
+
+/** What `parseRange` accepts, for messages. */
+export const rangeForm = "a range such as 10, 10:, ~:10, 10:20 or @10:20";
+
+const bound = String.raw`-?\d{1,15}(?:\.\d{1,9})?`;
+const form = new RegExp(`^(@)?(?:(~|${bound})?:)?(${bound})?$`);
+
+/** @returns The range, or undefined where the text is none, its start is over its end, or it is empty. */
+export function parseRange(text: string): Range | undefined {
+  const match = form.exec(text);
+  if (match === null || text === "" || text === "@" || text === ":" || text === "@:") return undefined;
+  const [, at, first, last] = match;
+  const start = first === undefined ? 0 : first === "~" ? Number.NEGATIVE_INFINITY : Number(first);
+  const end = last === undefined ? Number.POSITIVE_INFINITY : Number(last);
+  if (start > end) return undefined;
+  return { text, start, end, inside: at !== undefined };
+}
+
+/** Whether a value raises an alert. */
+export function alerts({ start, end, inside }: Range, value: number): boolean {
+  return (value >= start && value <= end) === inside;
+}
+
+/** The ranges of one metric; each may be missing. */
+export interface Thresholds {
+  readonly warning?: Range | undefined;
+  readonly critical?: Range | undefined;
+}
+
+/** The status a value has by its ranges. */
+export function evaluate({ warning, critical }: Thresholds, value: number): Status {
+  let status: Status = "OK";
+  if (warning !== undefined && alerts(warning, value)) status = "WARNING";
+  if (critical !== undefined && alerts(critical, value) && isWorse("CRITICAL", status)) status = "CRITICAL";
+  return status;
+}

@@ -1,0 +1,96 @@
+// The command `simulate`: serves a scenario until it is told to stop. Loaded only when asked for.
+
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { parseArguments } from "./arguments.ts";
+import { Fault } from "./fault.ts";
+import { optionLines } from "./help.ts";
+import { anyText, flag, oneOf, option, optionWithDefault, wholeNumber } from "./option.ts";
+import { scenarios, startSimulator } from "./simulator.ts";
+
+const options = {
+  socket: option(anyText, "a path", { value: "PATH", description: "where to serve; an old socket there is replaced" }),
+  scenario: optionWithDefault(...oneOf(...scenarios.map(({ name }) => name)), {
+    value: "NAME",
+    fallback: "healthy",
+    description: "the state of the node, one of the list below",
+  }),
+  nodeName: optionWithDefault(anyText, "a name", {
+    value: "NAME",
+    fallback: "node-1",
+    description: "the node's name, which is the end of its static pods' names",
+  }),
+  staticPods: optionWithDefault(...wholeNumber(0, 10_000), {
+    value: "N",
+    fallback: "4",
+    description: "how many static pods the node has",
+  }),
+  pods: optionWithDefault(...wholeNumber(0, 10_000), {
+    value: "N",
+    fallback: "6",
+    description: "how many other pods the node has",
+  }),
+  podBytes: option(...wholeNumber(0, 1 << 20), { value: "BYTES", description: "pads every pod to about this size" }),
+  manifests: option(anyText, "a path", {
+    value: "DIR",
+    description: "writes the manifests of the static pods into this folder first",
+  }),
+  list: flag("prints the scenarios, each with the code a probe meets"),
+};
+
+/** What `simulate --help` prints. */
+export function simulateHelp(): string {
+  return `Usage: kubelet-probe simulate --socket PATH [OPTION...]
+
+Serves the Pods API of a node on a unix socket until it is stopped, with the kubelet's texts and rate limit.
+
+Options:
+${optionLines(options)}
+
+Scenarios:
+${scenarioLines()}
+`;
+}
+
+function scenarioLines(): string {
+  const [width, codeWidth] = [
+    Math.max(...scenarios.map(({ name }) => name.length)),
+    Math.max(...scenarios.map(({ code }) => code.length)),
+  ];
+  return scenarios
+    .map(({ name, code, check, summary }) => `  ${name.padEnd(width)}  ${code.padEnd(codeWidth)}  ${check}: ${summary}`)
+    .join("\n");
+}
+
+/**
+ * @param end Writes a text and ends the process with a status.
+ * @throws Fault BadUsage
+ */
+export async function simulate(
+  words: readonly string[],
+  environment: Readonly<Record<string, string | undefined>>,
+  end: (text: string, status: number) => void,
+): Promise<void> {
+  const { values } = parseArguments(options, words, environment);
+  if (values.list) return end(`${scenarioLines()}\n`, 0);
+  if (values.socket === undefined) throw new Fault("BadUsage", "Option --socket is missing: simulate --socket PATH");
+  const simulator = await startSimulator({
+    socket: values.socket,
+    scenario: values.scenario,
+    node: values.nodeName,
+    staticPods: values.staticPods,
+    pods: values.pods,
+    ...(values.podBytes === undefined ? {} : { podBytes: values.podBytes }),
+  });
+  if (values.manifests !== undefined) {
+    mkdirSync(values.manifests, { recursive: true });
+    for (const [file, text] of Object.entries(simulator.manifests)) writeFileSync(join(values.manifests, file), text);
+  }
+  for (const signal of ["SIGTERM", "SIGINT", "SIGHUP"] as const) {
+    process.removeAllListeners(signal);
+    process.once(signal, () => void simulator.close().then(() => end("", 0)));
+  }
+  process.stdout.write(
+    `serving unix://${simulator.socket} as ${values.scenario}; expect ${simulator.expect.join(",")}\n`,
+  );
+}

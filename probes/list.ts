@@ -1,0 +1,8 @@
+import type { Check } from "../lib/check.ts";
+import { rateLimit } from "./rate_limit.ts";
+import { ready } from "./ready.ts";
+import { socket } from "./socket.ts";
+import { staticPods } from "./static_pods.ts";
+
+/** Every check, in the order `all` runs them: what uses up the rate limit comes last. */
+export const checks: readonly Check[] = [socket, ready, staticPods, rateLimit];
