@@ -46,7 +46,8 @@ function nagiosText(report: Report, { verbose, origins }: FormatOptions): string
     check.metrics.map((metric) => performanceData(check, metric, prefixed)),
   );
   const first = perfdata.length === 0 ? text : `${text} | ${perfdata.join(" ")}`;
-  return [first, ...(verbose ? longText(report, origins ?? []) : [])].join("\n") + "\n";
+  const lines = [first, ...(verbose ? longText(report, origins ?? []) : [])];
+  return `${lines.join("\n")}\n`;
 }
 
 function longText(report: Report, origins: readonly string[]): string[] {

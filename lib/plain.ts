@@ -1,10 +1,9 @@
 // Text from a node is data: names, reasons and messages may hold anything, and none of it may steer a terminal, end a
 // line, or start performance data.
 
-// Control characters (C0, DEL, C1), line and paragraph separators, the marks that change the direction of text or hide
-// in it (bidirectional controls, zero-width characters, soft hyphen, byte order mark, tags), and lone surrogates.
-const unsafe =
-  /[\0-\x1f\x7f-\x9f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202f\u205f-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb]|[\u{e0000}-\u{e0fff}]|[\u{1d173}-\u{1d17a}]|\p{Surrogate}/gu;
+// Control characters, line and paragraph separators, the marks that change the direction of text (format characters),
+// what is not drawn at all and so could hide, and lone surrogates.
+const unsafe = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Surrogate}\p{Default_Ignorable_Code_Point}]/gu;
 
 /**
  * @param limit The longest result in characters; what is over it is cut, and `...` says so.
