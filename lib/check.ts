@@ -75,6 +75,17 @@ export type OptionEntries = Readonly<Record<string, v.GenericSchema<string | und
 /** The values of an option schema. */
 export type OptionValues<T extends OptionEntries> = { readonly [K in keyof T]: v.InferOutput<T[K]> };
 
+/** The metric a check is judged by where ranges are given. */
+export interface CheckMetric<T = never> {
+  readonly name: string;
+  /** For help: its name and unit. */
+  readonly description: string;
+  /** Codes that have the status of the metric where ranges are given. */
+  readonly codes: readonly Code[];
+  /** The ranges where none are given. */
+  readonly defaults?: (options: T) => Thresholds;
+}
+
 /** A check; `defineCheck` ties the options that `run` gets to the schema. */
 export interface Check {
   /** As on the command line. */
@@ -84,15 +95,7 @@ export interface Check {
   /** The code where nothing is wrong. */
   readonly okCode: Code;
   /** What `--warning` and `--critical` speak of; a check without it takes neither. */
-  readonly metric?: {
-    readonly name: string;
-    /** For help: its name and unit. */
-    readonly description: string;
-    /** Codes that have the status of the metric where ranges are given. */
-    readonly codes: readonly Code[];
-    /** The ranges where none are given. */
-    readonly defaults?: (options: never) => Thresholds;
-  };
+  readonly metric?: CheckMetric;
   readonly options: OptionEntries;
   run(context: Context, options: never): Promise<Outcome>;
 }
@@ -101,9 +104,7 @@ export interface Check {
 export function defineCheck<T extends OptionEntries>(
   check: Omit<Check, "options" | "run" | "metric"> & {
     readonly options: T;
-    readonly metric?: Omit<NonNullable<Check["metric"]>, "defaults"> & {
-      readonly defaults?: (options: OptionValues<T>) => Thresholds;
-    };
+    readonly metric?: CheckMetric<OptionValues<T>>;
     run(context: Context, options: OptionValues<T>): Promise<Outcome>;
   },
 ): Check {

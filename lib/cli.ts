@@ -4,12 +4,12 @@ import { basename } from "node:path";
 import { parseArguments } from "./arguments.ts";
 import type { Check, OptionEntries } from "./check.ts";
 import type { Code } from "./codes.ts";
-import { commonOptions, purposeOptions, thresholdOptions } from "./common_options.ts";
+import { commonOptions, thresholdOptions } from "./common_options.ts";
 import { defaultTimeoutMs, type ExitRules, helpExit, type Profile, profiles } from "./exit.ts";
 import { Fault } from "./fault.ts";
 import type { Output } from "./format.ts";
 import { findNodeName, findSocket } from "./node.ts";
-import { listOf, oneOf, option } from "./option.ts";
+import { listOf, notes, oneOf, option } from "./option.ts";
 import { ascii, plain } from "./plain.ts";
 import type { RunOptions } from "./probe.ts";
 import type { Range } from "./range.ts";
@@ -72,7 +72,6 @@ export function optionsOf(check: Check): OptionEntries {
   return {
     ...check.options,
     ...(check.metric === undefined ? {} : thresholdOptions),
-    ...(check.name === "ready" ? purposeOptions : {}),
     ...commonOptions,
   };
 }
@@ -86,7 +85,9 @@ export function optionsOfAll(checks: readonly Check[]): OptionEntries {
       list: true,
       description: `which checks to run (default: ${names.join(",")})`,
     }),
-    ...Object.assign({}, ...checks.map(({ options }) => options)),
+    ...Object.fromEntries(
+      checks.flatMap(({ options }) => Object.entries(options)).filter(([, schema]) => notes(schema).alone !== true),
+    ),
     ...commonOptions,
   };
 }

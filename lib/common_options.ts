@@ -83,11 +83,3 @@ export const thresholdOptions = {
     description: "CRITICAL where the main metric is outside of it",
   }),
 } as const;
-
-/** Taken by `ready` with the profile kube. */
-export const purposeOptions = {
-  for: option(...oneOf("startup", "readiness", "liveness"), {
-    value: "startup|readiness|liveness",
-    description: "with kube: which probe of a container asks",
-  }),
-} as const;

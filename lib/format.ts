@@ -24,6 +24,8 @@ export interface FormatOptions {
 // Long enough for what matters, short enough for every transport: old NRPE cuts at 1024 bytes, all of it.
 const lineLimit = 400;
 const npdLimit = 80;
+// A container's message may have a megabyte, and is told in full by nobody.
+const textLimit = 1000;
 
 /** @returns The output, with a line end. */
 export function format(report: Report, output: Output, options: FormatOptions): string {
@@ -114,7 +116,7 @@ export function toJson(report: Report, { profile, exitStatus }: FormatOptions): 
     profile,
     status: report.status,
     code: report.code,
-    summary: report.summary,
+    summary: plain(report.summary, textLimit),
     exitStatus,
     socket: report.socket,
     node: report.node,
@@ -125,13 +127,13 @@ export function toJson(report: Report, { profile, exitStatus }: FormatOptions): 
       check: check.check,
       status: check.status,
       code: check.code,
-      summary: check.summary,
+      summary: plain(check.summary, textLimit),
       ...(check.skipped === undefined ? {} : { skipped: check.skipped }),
       findings: check.findings.map(({ code, status, subject, message, cause }) => ({
         code,
         status,
-        subject,
-        message,
+        subject: plain(subject, textLimit),
+        message: plain(message, textLimit),
         ...(cause === undefined ? {} : { cause }),
       })),
       metrics: check.metrics.map(({ name, value, unit, warning, critical, min, max }) => ({

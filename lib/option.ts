@@ -14,6 +14,8 @@ export interface OptionNotes {
   readonly short?: string | undefined;
   /** Given several times, its values are joined by commas. */
   readonly list?: boolean | undefined;
+  /** Only taken where the check is run by itself, not in `all`. */
+  readonly alone?: boolean | undefined;
   /** What stands for it where it is not given. */
   readonly fallback?: string | undefined;
 }

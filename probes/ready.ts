@@ -1,6 +1,6 @@
 import { defineCheck } from "../lib/check.ts";
 import { Fault } from "../lib/fault.ts";
-import { duration, flag, optionWithDefault } from "../lib/option.ts";
+import { duration, flag, oneOf, option, optionWithDefault } from "../lib/option.ts";
 import { isStatic } from "../lib/pod.ts";
 
 // What a kubelet that is coming up does, and what passes by itself; anything else stays wrong however long one waits.
@@ -14,6 +14,11 @@ export const ready = defineCheck({
   metric: { name: "time", description: "time to the answer in seconds", codes: [] },
   options: {
     wait: flag("try again until it is ready or the deadline is near, with growing pauses (1 token a try)"),
+    for: option(...oneOf("startup", "readiness", "liveness"), {
+      value: "startup|readiness|liveness",
+      alone: true,
+      description: "with --profile kube: which probe of a container asks",
+    }),
     initGrace: optionWithDefault(...duration, {
       value: "DURATION",
       fallback: "5m",

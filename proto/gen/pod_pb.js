@@ -1,3 +1,4 @@
+// @ts-self-types="./pod_pb.d.ts"
 // The part of core/v1 Pod that a probe reads, with the field numbers of
 // k8s.io/api core/v1 generated.proto and apimachinery meta/v1 generated.proto
 // (v0.37.2). Left out on purpose: environment, arguments, volumes.

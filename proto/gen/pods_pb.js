@@ -1,3 +1,4 @@
+// @ts-self-types="./pods_pb.d.ts"
 // The kubelet's Pods API as it is on the wire of Kubernetes 1.36 and 1.37
 // (k8s.io/kubelet pkg/apis/pods/v1alpha1). A pod is a serialized core/v1 Pod:
 // pod.proto reads the part of it a probe needs.
