@@ -62,7 +62,7 @@ export interface Context {
    */
   socket(): SocketFile;
   /**
-   * The pods, listed once whoever asks. Calls that the rate limit refuses are made again for as long as the deadline
+   * The pods, listed once whoever asks; those that are not static have their source and nothing else. Calls that the rate limit refuses are made again for as long as the deadline
    * allows, at most three times.
    * @throws Fault
    */

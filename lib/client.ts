@@ -3,7 +3,7 @@
 import { createConnector, type Limit } from "./connection.ts";
 import { Fault } from "./fault.ts";
 import { type GrpcRequest, type GrpcStatus, grpcCodeNames, type MessageSink } from "./grpc.ts";
-import { createListDecoder, decodePod, type Pod } from "./pod.ts";
+import { createListDecoder, type Depth, decodePod, type Pod } from "./pod.ts";
 import { socketPath } from "./socket.ts";
 import { version } from "./version.ts";
 import { createEventDecoder, type WatchEvent } from "./watch_event.ts";
@@ -29,6 +29,12 @@ export interface CallOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
+/** What bounds a listing, and how much of it is decoded. */
+export interface ListOptions extends CallOptions {
+  /** With `static`, pods that are not static have their source and nothing else. Default `all`. */
+  readonly depth?: Depth | undefined;
+}
+
 /** The pods of one ListPods call. */
 export interface Listing {
   /** Sorted by UID, as the kubelet sends them. */
@@ -43,7 +49,7 @@ export interface PodsClient {
    * Lists every pod the kubelet knows. Costs one token of the rate limit.
    * @throws Fault
    */
-  list(options?: CallOptions): Promise<Listing>;
+  list(options?: ListOptions): Promise<Listing>;
   /**
    * Gets one pod, or null if there is none with this UID. Costs one token of the rate limit.
    * @throws Fault
@@ -113,11 +119,11 @@ export function createPodsClient(options: PodsClientOptions): PodsClient {
   }
 
   /** A call whose answer is one message with pods in its field 1, as those of ListPods and GetPod both have them. */
-  async function fetch(method: string, body: Uint8Array, callOptions: CallOptions) {
+  async function fetch(method: string, body: Uint8Array, callOptions: ListOptions) {
     const limit = limitOf(callOptions);
     return onceMore(async () => {
       const pods: Pod[] = [];
-      const decoder = createListDecoder((bytes) => pods.push(decodePod(bytes)));
+      const decoder = createListDecoder((bytes) => pods.push(decodePod(bytes, callOptions.depth)));
       const status = await spend(method, body, decoder, limit);
       if (status.code === 0 && decoder.messages !== 1) throw new Fault("Undecodable", "The answer holds no message");
       return { status, pods, bytes: decoder.bytes };

@@ -155,7 +155,7 @@ async function readFile(full: Buffer, file: string, node: string, within: Within
         reason: "10 MiB or more; the kubelet does not read it",
       };
     }
-    const buffer = Buffer.allocUnsafe(tooLarge > status.size * 2 + 4096 ? status.size * 2 + 4096 : tooLarge);
+    const buffer = Buffer.allocUnsafe(Math.min(tooLarge, status.size * 2 + 4096));
     let length = 0;
     for (;;) {
       const { bytesRead } = await within(handle.read(buffer, length, buffer.length - length, length));

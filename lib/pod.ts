@@ -1,8 +1,17 @@
 // Reads the part of a serialized core/v1 Pod that a probe speaks of (field numbers: proto/pod.proto). Everything else,
 // environment and arguments first of all, is stepped over without being decoded.
 
-import { BinaryReader, WireType } from "@bufbuild/protobuf/wire";
 import { Fault } from "./fault.ts";
+import {
+  type Cursor,
+  lengthDelimited,
+  ProtobufError,
+  readEnd,
+  readInt32,
+  readText,
+  readVarint,
+  skipField,
+} from "./protobuf.ts";
 
 /** One container's state as its status tells it. */
 export interface ContainerState {
@@ -55,217 +64,262 @@ export interface Pod {
 }
 
 /** Whether the kubelet runs the pod from a manifest and not for the API server. */
-export function isStatic(pod: Pod): boolean {
+export function isStatic(pod: Pick<Pod, "source">): boolean {
   return pod.source !== "" && pod.source !== "api";
+}
+
+/** How much of a pod is decoded. */
+export type Depth = "all" | "static";
+
+interface Draft {
+  namespace: string;
+  name: string;
+  uid: string;
+  source: string;
+  seenMs: number | null;
+  deletedMs: number | null;
+  nodeName: string;
+  images: string[];
+  phase: string;
+  reason: string;
+  message: string;
+  startMs: number | null;
+  ready: boolean;
+  readySinceMs: number | null;
+  readyReason: string;
+  containers: ContainerStatus[];
+}
+
+// A tag is the field's number times eight plus its wire type; these name the fields of proto/pod.proto.
+const podTags = { metadata: 10, spec: 18, status: 26 };
+
+/**
+ * @param bytes A serialized core/v1 Pod.
+ * @param depth With `static`, a pod that is not static has a source and nothing else.
+ * @throws Fault Undecodable.
+ */
+export function decodePod(bytes: Uint8Array, depth: Depth = "all"): Pod {
+  const cursor: Cursor = { bytes, at: 0 };
+  const end = bytes.length;
+  const pod: Draft = {
+    namespace: "",
+    name: "",
+    uid: "",
+    source: "",
+    seenMs: null,
+    deletedMs: null,
+    nodeName: "",
+    images: [],
+    phase: "",
+    reason: "",
+    message: "",
+    startMs: null,
+    ready: false,
+    readySinceMs: null,
+    readyReason: "",
+    containers: [],
+  };
+  let metadata = 0;
+  let spec = 0;
+  let status = 0;
+  try {
+    while (cursor.at < end) {
+      const tag = readVarint(cursor, end);
+      if (tag === podTags.metadata) metadata = cursor.at;
+      else if (tag === podTags.spec) spec = cursor.at;
+      else if (tag === podTags.status) status = cursor.at;
+      skipField(cursor, tag, end);
+    }
+    // What a pod is decides what is read of it, and stands in its metadata.
+    if (metadata > 0) {
+      cursor.at = metadata;
+      readAnnotations(cursor, readEnd(cursor, end), pod);
+    }
+    if (depth === "static" && !isStatic(pod)) return pod;
+    if (metadata > 0) {
+      cursor.at = metadata;
+      readMetadata(cursor, readEnd(cursor, end), pod);
+    }
+    if (spec > 0 && isStatic(pod)) {
+      cursor.at = spec;
+      readSpec(cursor, readEnd(cursor, end), pod);
+    }
+    if (status > 0) {
+      cursor.at = status;
+      readStatus(cursor, readEnd(cursor, end), pod);
+    }
+  } catch (error) {
+    if (!(error instanceof ProtobufError)) throw error;
+    throw new Fault("Undecodable", `A pod in the answer is not valid protobuf: ${error.message}`);
+  }
+  return pod;
 }
 
 const sourceKey = "kubernetes.io/config.source";
 const seenKey = "kubernetes.io/config.seen";
 
-/**
- * @param bytes A serialized core/v1 Pod.
- * @throws Fault Undecodable.
- */
-export function decodePod(bytes: Uint8Array): Pod {
-  const reader = new BinaryReader(bytes);
-  const pod = {
-    namespace: "",
-    name: "",
-    uid: "",
-    source: "",
-    seenMs: null as number | null,
-    deletedMs: null as number | null,
-    nodeName: "",
-    images: [] as string[],
-    phase: "",
-    reason: "",
-    message: "",
-    startMs: null as number | null,
-    ready: false,
-    readySinceMs: null as number | null,
-    readyReason: "",
-    containers: [] as ContainerStatus[],
-  };
-
-  function readMetadata(field: number, type: WireType): boolean {
-    if (type !== WireType.LengthDelimited) return false;
-    if (field === 1) pod.name = reader.string();
-    else if (field === 3) pod.namespace = reader.string();
-    else if (field === 5) pod.uid = reader.string();
-    else if (field === 9) pod.deletedMs = readTime(reader);
-    else if (field === 12) readAnnotation();
-    else return false;
-    return true;
+function readAnnotations(cursor: Cursor, end: number, pod: Draft): void {
+  while (cursor.at < end) {
+    const tag = readVarint(cursor, end);
+    if (tag === 98) readAnnotation(cursor, readEnd(cursor, end), pod);
+    else skipField(cursor, tag, end);
   }
+}
 
-  function readAnnotation(): void {
-    let key = "";
-    let value = "";
-    readMessage(reader, (field, type) => {
-      if (type !== WireType.LengthDelimited) return false;
-      if (field === 1) key = readKey(reader);
-      else if (field === 2 && (key === sourceKey || key === seenKey)) value = reader.string();
-      else return false;
-      return true;
-    });
-    if (key === sourceKey) pod.source = value;
-    else if (key === seenKey) pod.seenMs = parseTime(value);
-  }
-
-  function readSpec(field: number, type: WireType): boolean {
-    if (type === WireType.LengthDelimited && field === 10) {
-      pod.nodeName = reader.string();
-      return true;
+/** A map's entry has its key in field 1 and its value in field 2. */
+function readAnnotation(cursor: Cursor, end: number, pod: Draft): void {
+  let key = "";
+  let value = 0;
+  while (cursor.at < end) {
+    const tag = readVarint(cursor, end);
+    if (tag === 10) {
+      const start = cursor.at;
+      const length = readEnd(cursor, end) - cursor.at;
+      cursor.at = start;
+      // Only keys of these lengths can be ours.
+      if (length === sourceKey.length || length === seenKey.length) key = readText(cursor, end);
+      else skipField(cursor, tag, end);
+    } else {
+      if (tag === 18) value = cursor.at;
+      skipField(cursor, tag, end);
     }
-    if (type !== WireType.LengthDelimited || (field !== 2 && field !== 20)) return false;
-    let image = "";
-    readMessage(reader, (inner, innerType) => {
-      if (inner !== 2 || innerType !== WireType.LengthDelimited) return false;
-      image = reader.string();
-      return true;
-    });
-    if (field === 20) pod.images.splice(initImages++, 0, image);
-    else pod.images.push(image);
-    return true;
   }
+  if (value === 0 || (key !== sourceKey && key !== seenKey)) return;
+  cursor.at = value;
+  const text = readText(cursor, end);
+  cursor.at = end;
+  if (key === sourceKey) pod.source = text;
+  else pod.seenMs = parseTime(text);
+}
 
-  function readStatus(field: number, type: WireType): boolean {
-    if (type !== WireType.LengthDelimited) return false;
-    if (field === 1) pod.phase = reader.string();
-    else if (field === 2) readCondition();
-    else if (field === 3) pod.message = reader.string();
-    else if (field === 4) pod.reason = reader.string();
-    else if (field === 7) pod.startMs = readTime(reader);
-    else if (field === 8 || field === 10) pod.containers.push(readContainer(reader, field === 10));
-    else return false;
-    return true;
+function readMetadata(cursor: Cursor, end: number, pod: Draft): void {
+  while (cursor.at < end) {
+    const tag = readVarint(cursor, end);
+    if (tag === 10) pod.name = readText(cursor, end);
+    else if (tag === 26) pod.namespace = readText(cursor, end);
+    else if (tag === 42) pod.uid = readText(cursor, end);
+    else if (tag === 74) pod.deletedMs = readTime(cursor, readEnd(cursor, end));
+    else skipField(cursor, tag, end);
   }
+}
 
-  function readCondition(): void {
-    let type = "";
-    let status = "";
-    let sinceMs: number | null = null;
-    let reason = "";
-    readMessage(reader, (field, wireType) => {
-      if (wireType !== WireType.LengthDelimited) return false;
-      if (field === 1) type = reader.string();
-      else if (field === 2) status = reader.string();
-      else if (field === 4) sinceMs = readTime(reader);
-      else if (field === 5) reason = reader.string();
-      else return false;
-      return true;
-    });
-    if (type !== "Ready") return;
-    pod.ready = status === "True";
-    pod.readySinceMs = sinceMs;
-    pod.readyReason = reason;
-  }
-
+function readSpec(cursor: Cursor, end: number, pod: Draft): void {
   let initImages = 0;
-  let specAt: number | undefined;
-  try {
-    while (reader.pos < reader.len) {
-      const [field, type] = reader.tag();
-      if (type !== WireType.LengthDelimited || field > 3) reader.skip(type, field);
-      else if (field === 1) readMessage(reader, readMetadata);
-      else if (field === 3) readMessage(reader, readStatus);
-      else {
-        specAt = reader.pos;
-        reader.skip(type, field);
-      }
-    }
-    if (specAt !== undefined && isStatic(pod)) {
-      reader.pos = specAt;
-      readMessage(reader, readSpec);
-    }
-  } catch (error) {
-    throw undecodable(error);
+  while (cursor.at < end) {
+    const tag = readVarint(cursor, end);
+    if (tag === 82) pod.nodeName = readText(cursor, end);
+    else if (tag === 18) pod.images.push(readImage(cursor, readEnd(cursor, end)));
+    else if (tag === 162) pod.images.splice(initImages++, 0, readImage(cursor, readEnd(cursor, end)));
+    else skipField(cursor, tag, end);
   }
-  return pod;
 }
 
-function undecodable(error: unknown): Fault {
-  return new Fault("Undecodable", `A pod in the answer is not valid protobuf: ${(error as Error).message}`);
-}
-
-/** Reads a length-delimited message; `field` says whether it has read the field, which is stepped over if not. */
-function readMessage(reader: BinaryReader, field: (number: number, type: WireType) => boolean): void {
-  const end = reader.uint32() + reader.pos;
-  if (end > reader.len) throw new RangeError("premature EOF");
-  while (reader.pos < end) {
-    const [number, type] = reader.tag();
-    if (!field(number, type)) reader.skip(type, number);
+function readImage(cursor: Cursor, end: number): string {
+  let image = "";
+  while (cursor.at < end) {
+    const tag = readVarint(cursor, end);
+    if (tag === 18) image = readText(cursor, end);
+    else skipField(cursor, tag, end);
   }
-  if (reader.pos !== end) throw new RangeError("a field over the end of its message");
+  return image;
 }
 
-/** Reads a map key, without decoding one that cannot be of use: all of ours are of one origin. */
-function readKey(reader: BinaryReader): string {
-  const bytes = reader.bytes();
-  if (bytes.length !== sourceKey.length && bytes.length !== seenKey.length) return "";
-  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString("latin1");
+function readStatus(cursor: Cursor, end: number, pod: Draft): void {
+  while (cursor.at < end) {
+    const tag = readVarint(cursor, end);
+    if (tag === 10) pod.phase = readText(cursor, end);
+    else if (tag === 18) readCondition(cursor, readEnd(cursor, end), pod);
+    else if (tag === 26) pod.message = readText(cursor, end);
+    else if (tag === 34) pod.reason = readText(cursor, end);
+    else if (tag === 58) pod.startMs = readTime(cursor, readEnd(cursor, end));
+    else if (tag === 66) pod.containers.push(readContainer(cursor, readEnd(cursor, end), false));
+    else if (tag === 82) pod.containers.push(readContainer(cursor, readEnd(cursor, end), true));
+    else skipField(cursor, tag, end);
+  }
 }
 
-function readTime(reader: BinaryReader): number | null {
+function readCondition(cursor: Cursor, end: number, pod: Draft): void {
+  let type = "";
+  let status = "";
+  let sinceMs: number | null = null;
+  let reason = "";
+  while (cursor.at < end) {
+    const tag = readVarint(cursor, end);
+    if (tag === 10) type = readText(cursor, end);
+    else if (tag === 18) status = readText(cursor, end);
+    else if (tag === 34) sinceMs = readTime(cursor, readEnd(cursor, end));
+    else if (tag === 42) reason = readText(cursor, end);
+    else skipField(cursor, tag, end);
+  }
+  if (type !== "Ready") return;
+  pod.ready = status === "True";
+  pod.readySinceMs = sinceMs;
+  pod.readyReason = reason;
+}
+
+function readTime(cursor: Cursor, end: number): number | null {
   let seconds: number | null = null;
   let nanos = 0;
-  readMessage(reader, (field, type) => {
-    if (type !== WireType.Varint) return false;
-    if (field === 1) seconds = Number(reader.int64());
-    else if (field === 2) nanos = reader.int32();
-    else return false;
-    return true;
-  });
+  while (cursor.at < end) {
+    const tag = readVarint(cursor, end);
+    if (tag === 8) seconds = readVarint(cursor, end);
+    else if (tag === 16) nanos = readInt32(cursor, end);
+    else skipField(cursor, tag, end);
+  }
   return seconds === null ? null : seconds * 1000 + Math.trunc(nanos / 1e6);
 }
 
-function readContainer(reader: BinaryReader, init: boolean): ContainerStatus {
-  const status = {
-    name: "",
-    init,
-    ready: false,
-    restarts: 0,
-    state: noState,
-    lastState: noState,
-  };
-  readMessage(reader, (field, type) => {
-    if (type === WireType.Varint) {
-      if (field === 4) status.ready = reader.bool();
-      else if (field === 5) status.restarts = reader.int32();
-      else return false;
-      return true;
-    }
-    if (type !== WireType.LengthDelimited) return false;
-    if (field === 1) status.name = reader.string();
-    else if (field === 2) status.state = readState(reader);
-    else if (field === 3) status.lastState = readState(reader);
-    else return false;
-    return true;
-  });
+function readContainer(cursor: Cursor, end: number, init: boolean): ContainerStatus {
+  const status = { name: "", init, ready: false, restarts: 0, state: noState, lastState: noState };
+  while (cursor.at < end) {
+    const tag = readVarint(cursor, end);
+    if (tag === 10) status.name = readText(cursor, end);
+    else if (tag === 18) status.state = readState(cursor, readEnd(cursor, end));
+    else if (tag === 26) status.lastState = readState(cursor, readEnd(cursor, end));
+    else if (tag === 32) status.ready = readVarint(cursor, end) !== 0;
+    else if (tag === 40) status.restarts = readInt32(cursor, end);
+    else skipField(cursor, tag, end);
+  }
   return status;
 }
 
 const noState: ContainerState = Object.freeze({ kind: "", reason: "", message: "", exitCode: 0, signal: 0 });
-const stateKinds = ["", "waiting", "running", "terminated"] as const;
 
-function readState(reader: BinaryReader): ContainerState {
+function readState(cursor: Cursor, end: number): ContainerState {
   let state = noState;
-  readMessage(reader, (kindField, kindType) => {
-    const kind = stateKinds[kindField];
-    if (kindType !== WireType.LengthDelimited || kind === undefined) return false;
-    const found = { ...noState, kind };
-    readMessage(reader, (field, type) => {
-      if (kind === "terminated" && type === WireType.Varint && field === 1) found.exitCode = reader.int32();
-      else if (kind === "terminated" && type === WireType.Varint && field === 2) found.signal = reader.int32();
-      else if (type !== WireType.LengthDelimited) return false;
-      else if (field === (kind === "terminated" ? 3 : 1) && kind !== "running") found.reason = reader.string();
-      else if (field === (kind === "terminated" ? 4 : 2) && kind !== "running") found.message = reader.string();
-      else return false;
-      return true;
-    });
-    state = found;
-    return true;
-  });
+  while (cursor.at < end) {
+    const tag = readVarint(cursor, end);
+    if (tag === 10) state = readWaiting(cursor, readEnd(cursor, end));
+    else if (tag === 26) state = readTerminated(cursor, readEnd(cursor, end));
+    else {
+      if (tag === 18) state = { ...noState, kind: "running" };
+      skipField(cursor, tag, end);
+    }
+  }
+  return state;
+}
+
+function readWaiting(cursor: Cursor, end: number): ContainerState {
+  const state = { ...noState, kind: "waiting" as const };
+  while (cursor.at < end) {
+    const tag = readVarint(cursor, end);
+    if (tag === 10) state.reason = readText(cursor, end);
+    else if (tag === 18) state.message = readText(cursor, end);
+    else skipField(cursor, tag, end);
+  }
+  return state;
+}
+
+function readTerminated(cursor: Cursor, end: number): ContainerState {
+  const state = { ...noState, kind: "terminated" as const };
+  while (cursor.at < end) {
+    const tag = readVarint(cursor, end);
+    if (tag === 8) state.exitCode = readInt32(cursor, end);
+    else if (tag === 16) state.signal = readInt32(cursor, end);
+    else if (tag === 26) state.reason = readText(cursor, end);
+    else if (tag === 34) state.message = readText(cursor, end);
+    else skipField(cursor, tag, end);
+  }
   return state;
 }
 
@@ -326,10 +380,10 @@ export function createListDecoder(onPod: (bytes: Uint8Array) => void): ListDecod
       const field = value >>> 3;
       const type = value & 7;
       if (field === 0) fail("a field with number 0");
-      if (type === WireType.Varint) step = "varint";
-      else if (type === WireType.Bit64) beginValue(8, false);
-      else if (type === WireType.Bit32) beginValue(4, false);
-      else if (type === WireType.LengthDelimited) {
+      if (type === 0) step = "varint";
+      else if (type === 1) beginValue(8, false);
+      else if (type === 5) beginValue(4, false);
+      else if (type === lengthDelimited) {
         step = "length";
         isPod = field === 1;
       } else fail(`a field of wire type ${type}`);

@@ -139,7 +139,7 @@ const refusedPausesMs = [25, 75, 150];
 async function listPatiently({ client, remainingMs }: Context): Promise<Listing> {
   for (let refused = 0; ; refused++) {
     try {
-      return await client.list({ timeoutMs: remainingMs() });
+      return await client.list({ timeoutMs: remainingMs(), depth: "static" });
     } catch (error) {
       const pauseMs = (refusedPausesMs[refused] ?? Number.POSITIVE_INFINITY) * (0.75 + Math.random() / 2);
       if (!(error instanceof Fault) || error.code !== "RateLimited" || pauseMs >= remainingMs() / 2) throw error;

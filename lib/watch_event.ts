@@ -1,7 +1,7 @@
-import { BinaryReader, WireType } from "@bufbuild/protobuf/wire";
 import { Fault } from "./fault.ts";
 import type { MessageSink } from "./grpc.ts";
 import { decodePod, type Pod } from "./pod.ts";
+import { type Cursor, ProtobufError, readEnd, readInt32, readVarint, skipField } from "./protobuf.ts";
 
 /**
  * One event of a watch. `synced` comes once, after an `added` for each pod there was. The pod of `deleted` has a name,
@@ -30,22 +30,26 @@ export function createEventDecoder(onEvent: (event: WatchEvent) => void): Messag
       length += bytes.length;
     },
     end() {
-      const reader = new BinaryReader(message);
+      const cursor: Cursor = { bytes: message, at: 0 };
       let kind = 0;
-      let bytes: Uint8Array | undefined;
+      let pod = new Uint8Array(0);
       try {
-        while (reader.pos < reader.len) {
-          const [field, type] = reader.tag();
-          if (field === 1 && type === WireType.Varint) kind = reader.int32();
-          else if (field === 2 && type === WireType.LengthDelimited) bytes = reader.bytes();
-          else reader.skip(type, field);
+        while (cursor.at < length) {
+          const tag = readVarint(cursor, length);
+          if (tag === 8) kind = readInt32(cursor, length);
+          else if (tag === 18) {
+            const end = readEnd(cursor, length);
+            pod = message.subarray(cursor.at, end);
+            cursor.at = end;
+          } else skipField(cursor, tag, length);
         }
       } catch (error) {
-        throw new Fault("Undecodable", `An event of the watch is not valid protobuf: ${(error as Error).message}`);
+        if (!(error instanceof ProtobufError)) throw error;
+        throw new Fault("Undecodable", `An event of the watch is not valid protobuf: ${error.message}`);
       }
       const type = types[kind];
       if (type === "synced") onEvent({ type });
-      else if (type !== undefined && type !== "") onEvent({ type, pod: decodePod(bytes ?? new Uint8Array(0)) });
+      else if (type !== undefined && type !== "") onEvent({ type, pod: decodePod(pod) });
     },
   };
 }
