@@ -47,7 +47,7 @@ export interface Pod {
   readonly deletedMs: number | null;
   /** The node its spec names; only read of static pods. */
   readonly nodeName: string;
-  /** The images its spec names, init containers first; only read of static pods. */
+  /** The images of the containers of its spec, init containers left out; only read of static pods. */
   readonly images: readonly string[];
   /** Pending, Running, Succeeded, Failed, Unknown, or "" where there is no status. */
   readonly phase: string;
@@ -204,12 +204,10 @@ function readMetadata(cursor: Cursor, end: number, pod: Draft): void {
 }
 
 function readSpec(cursor: Cursor, end: number, pod: Draft): void {
-  let initImages = 0;
   while (cursor.at < end) {
     const tag = readVarint(cursor, end);
     if (tag === 82) pod.nodeName = readText(cursor, end);
     else if (tag === 18) pod.images.push(readImage(cursor, readEnd(cursor, end)));
-    else if (tag === 162) pod.images.splice(initImages++, 0, readImage(cursor, readEnd(cursor, end)));
     else skipField(cursor, tag, end);
   }
 }

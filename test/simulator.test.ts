@@ -640,8 +640,8 @@ test("scenarios of one pod's state", async () => {
   assert.equal(failed.reason, "Evicted");
   assert.equal(failed.containerStatuses[0]!.state!.terminated!.exitCode, 137);
 
-  const stale = (await etcd("stale-pod"))!.metadata!;
-  assert.ok(Date.parse(stale.annotations["kubernetes.io/config.seen"]!) < Date.now() - 29 * 24 * 3_600_000);
+  const touched = (await etcd("touched-manifest"))!.metadata!;
+  assert.ok(Date.parse(touched.annotations["kubernetes.io/config.seen"]!) < Date.now() - 29 * 24 * 3_600_000);
   assert.match((await etcd("stale-image"))!.spec!.containers[0]!.image, /-old$/);
 
   const hostile = (await etcd("hostile-text"))!.status!;
