@@ -4,6 +4,7 @@ import { type Code, isCode } from "./codes.ts";
 import { profiles } from "./exit.ts";
 import { outputs } from "./format.ts";
 import {
+  absolutePath,
   anyText,
   flag,
   listOf,
@@ -23,11 +24,11 @@ function parseSeverity(text: string): readonly [Code, Status] | undefined {
 
 /** Taken by every check and by `all`. */
 export const commonOptions = {
-  socket: option(anyText, "a path", {
+  socket: option((text) => (/^(unix:(\/\/)?)?\//.test(text) ? text : undefined), "an absolute path", {
     value: "PATH",
     description: "the Pods API socket (default: pods-api/pods-api.sock in the kubelet's root folder)",
   }),
-  kubeletRoot: option(anyText, "a path", {
+  kubeletRoot: option(...absolutePath, {
     value: "DIR",
     description: "the kubelet's root folder (default: /var/lib/kubelet)",
   }),

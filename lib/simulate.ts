@@ -5,11 +5,11 @@ import { join } from "node:path";
 import { parseArguments } from "./arguments.ts";
 import { Fault } from "./fault.ts";
 import { optionLines } from "./help.ts";
-import { anyText, flag, oneOf, option, optionWithDefault, wholeNumber } from "./option.ts";
+import { absolutePath, anyText, flag, oneOf, option, optionWithDefault, wholeNumber } from "./option.ts";
 import { scenarios, startSimulator } from "./simulator.ts";
 
 const options = {
-  socket: option(anyText, "a path", { value: "PATH", description: "where to serve; an old socket there is replaced" }),
+  socket: option(...absolutePath, { value: "PATH", description: "where to serve; an old socket there is replaced" }),
   scenario: optionWithDefault(...oneOf(...scenarios.map(({ name }) => name)), {
     value: "NAME",
     fallback: "healthy",
@@ -31,7 +31,7 @@ const options = {
     description: "how many other pods the node has",
   }),
   podBytes: option(...wholeNumber(0, 1 << 20), { value: "BYTES", description: "pads every pod to about this size" }),
-  manifests: option(anyText, "a path", {
+  manifests: option(...absolutePath, {
     value: "DIR",
     description: "writes the manifests of the static pods into this folder first",
   }),

@@ -4,7 +4,7 @@ import { Fault } from "../lib/fault.ts";
 import { illness } from "../lib/health.ts";
 import type { ManifestFile, Manifests } from "../lib/manifests.ts";
 import { findManifests, type ManifestSource } from "../lib/node.ts";
-import { anyText, duration, listOf, oneOf, option, optionWithDefault, range } from "../lib/option.ts";
+import { absolutePath, duration, listOf, oneOf, option, optionWithDefault, range } from "../lib/option.ts";
 import { isStatic, type Pod } from "../lib/pod.ts";
 import type { Range } from "../lib/range.ts";
 
@@ -32,11 +32,11 @@ export const staticPods = defineCheck({
       value: "RANGE",
       description: "how many static pods to expect, such as 4:4 or 1:; manifests then are only read if named",
     }),
-    manifests: option(anyText, "a path", {
+    manifests: option(...absolutePath, {
       value: "PATH",
       description: "folder or file of the static pod manifests (default: staticPodPath, or /etc/kubernetes/manifests)",
     }),
-    kubeletConfig: option(anyText, "a path", {
+    kubeletConfig: option(...absolutePath, {
       value: "FILE",
       description: "the kubelet's configuration (default: config.yaml in its root folder, if it is there)",
     }),
