@@ -107,6 +107,10 @@ async function act(planned: Plan): Promise<void> {
     case "run":
       return runPlan(planned);
     case "help": {
+      if (planned.about === "simulate") {
+        const { simulateHelp } = await import("./lib/simulate.ts");
+        return end(simulateHelp(), planned.exitStatus);
+      }
       const { helpText } = await import("./lib/help.ts");
       return end(helpText(checks, planned.about), planned.exitStatus);
     }

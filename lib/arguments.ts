@@ -71,8 +71,10 @@ function readWords(entries: OptionEntries, words: readonly string[]): Map<string
   const given = new Map<string, Given>();
   const rest = [...words];
   for (let word = rest.shift(); word !== undefined; word = rest.shift()) {
-    const [, name = word, attached] = /^(--[^=]*|-[a-zA-Z](?==))=?([\s\S]*)$/.exec(word) ?? [];
-    const hasValue = word.length > name.length && word[name.length] === "=";
+    // `--name`, `--name=value`, `-n`, `-nvalue`, `-n=value`.
+    const [, long, short, attached] = /^(?:(--[^=]*)=|(-[a-zA-Z])(?=[\s\S])=?)([\s\S]*)$/.exec(word) ?? [];
+    const name = long ?? short ?? word;
+    const hasValue = attached !== undefined;
     const key = byName.get(name);
     if (key === undefined) {
       if (!word.startsWith("-") || word === "-")
@@ -80,6 +82,12 @@ function readWords(entries: OptionEntries, words: readonly string[]): Map<string
       throw usage(
         `Unknown option ${quote(name)}: accepted are ${[...byName.keys()].filter((n) => n.startsWith("--")).join(", ")}`,
       );
+    }
+    // Flags of one letter may stand together, as `-vv` does in the guidelines.
+    if (hasValue && !name.startsWith("--") && notes(entries[key]!).value === undefined && word[2] !== "=") {
+      rest.unshift(`-${attached}`);
+      given.set(key, { text: "true", from: optionName(key) });
+      continue;
     }
     const { value, list } = notes(entries[key]!);
     let text: string;

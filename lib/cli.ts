@@ -108,7 +108,7 @@ export function plan(checks: readonly Check[], invocation: Invocation): Plan {
     const about = name === "help" ? words[0] : name;
     return { kind: "help", about: names.find((known) => known === about), exitStatus: helpExit(profile, spelledOut) };
   }
-  if (name === "--version" || name === "-V" || words.includes("--version")) {
+  if (name === "--version" || name === "-V" || words.includes("--version") || words.includes("-V")) {
     return { kind: "version", exitStatus: helpExit(profile, spelledOut) };
   }
   if (name === "explain" || name === "simulate") return { kind: name, words };
@@ -152,7 +152,7 @@ function planRun(
   const { values, from } = parseArguments(entries, words, environment);
   const common = values as unknown as CommonValues;
   if (common.for !== undefined && profile !== "kube") {
-    throw new Fault("BadUsage", `Option --for goes with --profile kube, and the profile is ${profile}`);
+    throw new Fault("BadUsage", `${from.for} goes with --profile kube, and the profile is ${profile}`);
   }
   const wanted = check === undefined ? checks.filter(({ name }) => common.checks?.includes(name) ?? true) : [check];
   const socket = findSocket(common.socket, common.kubeletRoot);

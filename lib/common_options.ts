@@ -1,6 +1,6 @@
 // The options that every check takes.
 
-import { type Code, isCode } from "./codes.ts";
+import { type Code, codes, isCode } from "./codes.ts";
 import { profiles } from "./exit.ts";
 import { outputs } from "./format.ts";
 import {
@@ -19,7 +19,9 @@ import { isStatus, type Status, statuses } from "./status.ts";
 
 function parseSeverity(text: string): readonly [Code, Status] | undefined {
   const [code = "", status = "", ...rest] = text.split("=");
-  return rest.length === 0 && isCode(code) && isStatus(status) ? [code, status] : undefined;
+  if (rest.length > 0 || !isCode(code) || !isStatus(status)) return undefined;
+  // What is well has no severity, and a command line that cannot be used has the profile's own exit status.
+  return codes[code].status === "OK" || code === "BadUsage" ? undefined : [code, status];
 }
 
 /** Taken by every check and by `all`. */
@@ -38,6 +40,7 @@ export const commonOptions = {
   }),
   timeout: option(...positiveDuration, {
     value: "DURATION",
+    short: "t",
     description: "how long the whole run may take (default: 10s, 4s with npd, 900ms with kube)",
   }),
   profile: option(...oneOf(...profiles), {

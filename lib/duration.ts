@@ -19,8 +19,8 @@ export function parseDuration(text: string): number | undefined {
  * @returns Two units at the most, such as `350 ms`, `12 s`, `5 min 3 s`, `2 h 5 min` or `3 d 4 h`.
  */
 export function formatDuration(ms: number): string {
-  if (ms < 1000) return `${Math.round(ms)} ms`;
-  const seconds = Math.floor(ms / 1000);
+  if (ms < 999.5) return `${Math.round(ms)} ms`;
+  const seconds = Math.floor(Math.max(1000, ms) / 1000);
   if (seconds < 60) return `${seconds} s`;
   const pair = (big: number, bigUnit: string, small: number, smallUnit: string) =>
     small === 0 ? `${big} ${bigUnit}` : `${big} ${bigUnit} ${small} ${smallUnit}`;

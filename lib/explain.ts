@@ -44,7 +44,7 @@ function findCode(word: string): Code {
   const hint =
     close.length === 0
       ? "'explain' without a code lists them"
-      : `did you mean ${close.join(" or ")}? 'explain' lists all`;
+      : `did you mean ${close.join(", ")}? 'explain' lists all`;
   throw new Fault("BadUsage", `Unknown code "${plain(word, 100)}": ${hint}`);
 }
 

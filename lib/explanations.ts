@@ -588,7 +588,7 @@ export const explanations: Readonly<Record<Code, Explanation>> = {
     checks: [],
   },
   InternalError: {
-    meaning: "kubelet-probe failed by itself or was ended from outside. Nothing is known of the kubelet.",
+    meaning: "This program failed by itself or was ended from outside. Nothing is known of the kubelet.",
     causes: [
       "Whatever runs the probe ended it (SIGTERM) before its own deadline: its timeout is shorter than --timeout.",
       "This is a bug.",

@@ -43,7 +43,7 @@ export function format(report: Report, output: Output, options: FormatOptions): 
 function nagiosText(report: Report, { verbose, origins }: FormatOptions): string {
   const name = report.name.toUpperCase();
   const text = noPipe(plain(`${name} ${report.status} - ${report.code}: ${report.summary}`, lineLimit));
-  const prefixed = report.checks.length > 1;
+  const prefixed = report.name === "all";
   const perfdata = report.checks.flatMap((check) =>
     check.metrics.map((metric) => performanceData(check, metric, prefixed)),
   );
@@ -68,7 +68,10 @@ function longText(report: Report, origins: readonly string[]): string[] {
   lines.push(...origins);
   const took = formatDuration(report.durationMs);
   lines.push(`cost: ${report.tokensSpent} tokens, ${took}, ${report.bytesReceived} bytes received`);
-  return lines.map((line) => line.replace(/\S.*/s, (text) => noPipe(plain(text, lineLimit))));
+  // The indent is ours, whatever stands behind it is not.
+  return lines.map((line) =>
+    line.replace(/^( {0,2})(.*)$/s, (_, indent, text) => indent + noPipe(plain(text, lineLimit))),
+  );
 }
 
 /** A bar starts performance data, wherever it stands. */

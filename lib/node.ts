@@ -3,7 +3,7 @@
 
 import { readFileSync } from "node:fs";
 import { hostname } from "node:os";
-import { join } from "node:path";
+import { dirname, join, resolve } from "node:path";
 import { parseDuration } from "./duration.ts";
 import { Fault } from "./fault.ts";
 
@@ -81,15 +81,19 @@ async function readKubeletConfig(file: string, asked: boolean) {
   const { parse } = await import("yaml");
   let config: unknown;
   try {
-    config = parse(text, { logLevel: "silent", maxAliasCount: 100 });
+    // Not "silent", with which the parser takes no error for one.
+    config = parse(text, { logLevel: "error", maxAliasCount: 100 });
   } catch {
     throw fail("it is not YAML");
   }
-  if (typeof config !== "object" || config === null) throw fail("it is not a KubeletConfiguration");
+  if (typeof config !== "object" || config === null || Array.isArray(config))
+    throw fail("it is not a KubeletConfiguration");
   const { staticPodPath, fileCheckFrequency } = config as Record<string, unknown>;
   const scanMs = typeof fileCheckFrequency === "string" ? parseDuration(fileCheckFrequency) : undefined;
   return {
-    staticPodPath: typeof staticPodPath === "string" ? staticPodPath : undefined,
+    // The kubelet takes a relative path from the folder of its configuration.
+    staticPodPath:
+      typeof staticPodPath === "string" && staticPodPath !== "" ? resolve(dirname(file), staticPodPath) : undefined,
     // Zero stands for the default, as it does for the kubelet.
     scanMs: scanMs || undefined,
   };

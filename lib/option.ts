@@ -66,19 +66,19 @@ export function optionWithDefault<T>(
   return schema;
 }
 
-const flagWords: Readonly<Record<string, boolean>> = {
-  true: true,
-  yes: true,
-  "1": true,
-  false: false,
-  no: false,
-  "0": false,
-};
+const flagWords: ReadonlyMap<string, boolean> = new Map([
+  ["true", true],
+  ["yes", true],
+  ["1", true],
+  ["false", false],
+  ["no", false],
+  ["0", false],
+]);
 
 /** An option without a value on the command line; `=false` or an environment variable can switch it off. */
 export function flag(description: string, short?: string): OptionSchema<boolean> {
   const schema = v.optional(
-    textSchema((text) => flagWords[text.toLowerCase()], "true or false"),
+    textSchema((text) => flagWords.get(text.toLowerCase()), "true or false"),
     "false",
   );
   notesOf.set(schema, { description, short });
@@ -87,6 +87,12 @@ export function flag(description: string, short?: string): OptionSchema<boolean>
 
 /** A text that is not empty. */
 export const anyText: Parse<string> = (text) => text || undefined;
+
+/** A path that does not depend on the current folder, which plays no part in what the binary does. */
+export const absolutePath: [Parse<string>, string] = [
+  (text) => (text.startsWith("/") ? text : undefined),
+  "an absolute path",
+];
 
 /** One of some words. */
 export function oneOf<T extends string>(...words: readonly T[]): [Parse<T>, string] {

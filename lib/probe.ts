@@ -157,6 +157,7 @@ async function runCheck(
 ): Promise<CheckReport> {
   let outcome: Outcome;
   let skipped: { readonly cause: Code } | undefined;
+  let thrown: Finding | undefined;
   try {
     outcome = await check.run(context, values as never);
   } catch (error) {
@@ -169,9 +170,12 @@ async function runCheck(
       skipped === undefined
         ? finding
         : { code: "InventoryUnavailable", cause, subject: "", message: `not run because of ${cause}` };
-    outcome = { summary: "", findings: [shown], metrics: [] };
+    thrown = shown;
+    outcome = { summary: shown.message, findings: [shown], metrics: [] };
   }
-  return judge(check, values, outcome, options, skipped);
+  const report = judge(check, values, outcome, options);
+  // With `--severity` a fault may count as OK, but what the check asks was not answered all the same.
+  return { ...report, skipped, code: thrown === undefined ? report.code : thrown.code };
 }
 
 /** What a thrown value is reported as; nothing but a Fault is thrown on purpose. */
@@ -183,7 +187,8 @@ function findingOf(error: unknown, context: Context, values: object): Finding {
   const { code, message, details } = error;
   if (code !== "Initializing") return { code, subject: "", message, cause: details.cause };
   // The socket's birth is the kubelet's start: there is no other clock for how long this lasts.
-  const ageMs = Math.max(0, context.nowMs - context.socket().bornMs);
+  const ageMs = ageOfSocket(context);
+  if (ageMs === undefined) return { code, subject: "", message };
   const graceMs = (values as { readonly initGrace?: number }).initGrace ?? 300_000;
   return {
     code,
@@ -193,13 +198,16 @@ function findingOf(error: unknown, context: Context, values: object): Finding {
   };
 }
 
-function judge(
-  check: Check,
-  values: object,
-  outcome: Outcome,
-  options: RunOptions,
-  skipped: CheckReport["skipped"],
-): CheckReport {
+function ageOfSocket(context: Context): number | undefined {
+  try {
+    return Math.max(0, context.nowMs - context.socket().bornMs);
+  } catch {
+    // The next kubelet removes the file of the last one before it puts its own there.
+    return undefined;
+  }
+}
+
+function judge(check: Check, values: object, outcome: Outcome, options: RunOptions): CheckReport {
   const main = outcome.metrics.find(({ name }) => name === check.metric?.name);
   const given = options.thresholds ?? {};
   const isGiven = given.warning !== undefined || given.critical !== undefined;
@@ -231,7 +239,6 @@ function judge(
     status: bad?.status ?? "OK",
     code: bad?.code ?? check.okCode,
     summary: bad === undefined ? outcome.summary : summarize(bad, findings),
-    skipped,
     findings,
     metrics: outcome.metrics.map((metric) =>
       metric === main && ranged

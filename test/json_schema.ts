@@ -1,0 +1,88 @@
+// The schema of `--output json` as docs/json.md has it, strict: a field it does not name is an error. Held by the tests
+// alone, so that it cannot drift along with the program.
+
+import * as v from "valibot";
+import { isCode } from "../lib/codes.ts";
+
+const status = v.picklist(["OK", "WARNING", "CRITICAL", "UNKNOWN"]);
+const code = v.pipe(v.string(), v.check(isCode, "a code"));
+const count = v.pipe(v.number(), v.integer(), v.minValue(0));
+const time = v.pipe(v.string(), v.isoTimestamp());
+// Six digits behind the point, whatever is before it.
+const decimal = v.pipe(
+  v.number(),
+  v.check((value) => Math.abs(value - Number(value.toFixed(6))) <= Math.abs(value) * Number.EPSILON, "six digits"),
+);
+const range = v.pipe(v.string(), v.regex(/^@?((~|-?[\d.]+)?:)?(-?[\d.]+)?$/));
+// docs/json.md, "Text".
+const line = v.pipe(
+  v.string(),
+  v.maxLength(1000),
+  v.check((text) => !/[\u0000-\u001f\u007f-\u009f\u2028\u2029\u202a-\u202e\u2066-\u2069]/.test(text), "one plain line"),
+);
+
+const finding = v.strictObject({ code, status, subject: line, message: line, cause: v.optional(code) });
+
+const metric = v.strictObject({
+  name: v.pipe(v.string(), v.regex(/^[a-z][a-z0-9_]*$/)),
+  value: decimal,
+  unit: v.picklist(["", "s", "B"]),
+  warning: v.optional(range),
+  critical: v.optional(range),
+  min: v.optional(decimal),
+  max: v.optional(decimal),
+});
+
+/** `data` of each check, where it has run. */
+export const dataSchemas = {
+  socket: v.strictObject({
+    mode: v.pipe(v.string(), v.regex(/^[0-7]{4}$/)),
+    uid: count,
+    gid: count,
+    bornAt: time,
+  }),
+  ready: v.strictObject({ pods: count, staticPods: count, bytes: count, tries: count }),
+  "static-pods": v.strictObject({
+    manifests: v.nullable(v.string()),
+    pods: v.array(
+      v.strictObject({
+        namespace: v.string(),
+        name: v.string(),
+        uid: v.string(),
+        source: v.picklist(["file", "http"]),
+        phase: v.string(),
+        ready: v.boolean(),
+        restarts: count,
+      }),
+    ),
+  }),
+  "rate-limit": v.strictObject({ burst: count, admitted: count, rejected: count, rounds: count }),
+} as const;
+
+const check = v.strictObject({
+  check: v.string(),
+  status,
+  code,
+  summary: line,
+  skipped: v.optional(v.strictObject({ cause: code })),
+  findings: v.array(finding),
+  metrics: v.array(metric),
+  data: v.record(v.string(), v.unknown()),
+});
+
+/** The whole output. */
+export const reportSchema = v.strictObject({
+  schema: v.literal("kubelet-probe/v1"),
+  version: v.string(),
+  profile: v.picklist(["nagios", "npd", "kube"]),
+  status,
+  code,
+  summary: line,
+  exitStatus: v.picklist([0, 1, 2, 3]),
+  socket: v.string(),
+  node: v.string(),
+  startedAt: time,
+  durationMs: count,
+  tokensSpent: count,
+  checks: v.pipe(v.array(check), v.minLength(1)),
+});
