@@ -2,7 +2,7 @@
 
 import { createConnector, type Limit } from "./connection.ts";
 import { Fault } from "./fault.ts";
-import { type GrpcRequest, type GrpcStatus, grpcCodeNames, type MessageSink } from "./grpc.ts";
+import { type GrpcCall, type GrpcRequest, type GrpcStatus, grpcCodeNames, type MessageSink } from "./grpc.ts";
 import { createListDecoder, type Depth, decodePod, type Pod } from "./pod.ts";
 import { socketPath } from "./socket.ts";
 import { version } from "./version.ts";
@@ -10,6 +10,15 @@ import { createEventDecoder, type WatchEvent } from "./watch_event.ts";
 
 /** The longest answer a client takes unless told otherwise, in bytes. */
 export const defaultMaxBytes: number = 64 << 20;
+
+// Pods and containers of one listing. Of an answer within maxBytes that holds nothing but empty pods, each of two bytes,
+// the objects would take gigabytes; a node has hundreds.
+const maxObjects = 200_000;
+
+// Events that wait for whoever iterates: with more than that the server is stopped, with less it goes on.
+const maxWaitingEvents = 1000;
+const resumeAtEvents = 500;
+const watchWindow = 65535;
 
 /** How to reach the kubelet. */
 export interface PodsClientOptions {
@@ -57,7 +66,8 @@ export interface PodsClient {
   get(uid: string, options?: CallOptions): Promise<Pod | null>;
   /**
    * Watches the pods: one `added` each, `synced`, then every change, until the server ends the stream (a Fault too) or
-   * the signal does. `timeoutMs` bounds the time to `synced`. Costs no token.
+   * the signal does, which leaves out events that wait. `timeoutMs` bounds the time until `synced` is received. While
+   * about a thousand events wait, the server is stopped; the kubelet ends the stream of a slow watcher. Costs no token.
    * @throws Fault
    */
   watch(options?: CallOptions): AsyncGenerator<WatchEvent, never, void>;
@@ -70,7 +80,7 @@ export interface PodsClient {
   readonly tokensSpent: number;
   /** Bytes received so far. */
   readonly bytesReceived: number;
-  /** Closes the connection. */
+  /** Closes the connection for good: what is under way and what is called later fails with ConnectionLost. */
   close(): void;
 }
 
@@ -84,14 +94,8 @@ export function createPodsClient(options: PodsClientOptions): PodsClient {
     return { atMs: performance.now() + timeoutMs, timeoutMs, signal, phase: "connect" };
   }
 
-  function requestOf(method: string, body: Uint8Array, limit?: Limit): GrpcRequest {
-    return {
-      path: `/v1alpha1.Pods/${method}`,
-      body,
-      maxBytes,
-      timeoutMs: limit && Math.max(1, limit.atMs - performance.now()),
-      userAgent: `kubelet-probe/${version}`,
-    };
+  function requestOf(method: string, body: Uint8Array): GrpcRequest {
+    return { path: `/v1alpha1.Pods/${method}`, body, maxBytes, userAgent: `kubelet-probe/${version}` };
   }
 
   /** Runs `attempt`, and once more on a new connection if the first is lost. */
@@ -104,16 +108,18 @@ export function createPodsClient(options: PodsClientOptions): PodsClient {
     return attempt();
   }
 
-  /** One rate-limited call, its token counted before it is known: a call that is lost may have cost one. */
+  /** One rate-limited call, its token counted before it is known: a call that was sent and lost may have cost one. */
   async function spend(method: string, body: Uint8Array, sink: MessageSink, limit: Limit): Promise<GrpcStatus> {
     tokensSpent++;
     try {
-      const status = await connector.call(requestOf(method, body, limit), sink, limit);
+      const request = { ...requestOf(method, body), timeoutMs: Math.max(1, limit.atMs - performance.now()) };
+      const status = await connector.call(request, sink, limit);
       // Refused by the limiter, which takes none, or by a server without this service, which has no limiter.
       if (status.code === 8 || status.code === 12) tokensSpent--;
       return status;
     } catch (error) {
-      if (limit.phase !== "call") tokensSpent--;
+      // It is sent as soon as there is a connection, and a server that hangs may serve it yet.
+      if (limit.phase === "connect" || (error instanceof Fault && error.code === "NotGrpc")) tokensSpent--;
       throw error;
     }
   }
@@ -123,7 +129,15 @@ export function createPodsClient(options: PodsClientOptions): PodsClient {
     const limit = limitOf(callOptions);
     return onceMore(async () => {
       const pods: Pod[] = [];
-      const decoder = createListDecoder((bytes) => pods.push(decodePod(bytes, callOptions.depth)));
+      let objects = 0;
+      const decoder = createListDecoder((bytes) => {
+        const pod = decodePod(bytes, callOptions.depth);
+        objects += 1 + pod.containers.length + pod.images.length;
+        if (objects > maxObjects) {
+          throw new Fault("AnswerTooLarge", `The answer holds over ${maxObjects} pods and containers`);
+        }
+        pods.push(pod);
+      });
       const status = await spend(method, body, decoder, limit);
       if (status.code === 0 && decoder.messages !== 1) throw new Fault("Undecodable", "The answer holds no message");
       return { status, pods, bytes: decoder.bytes };
@@ -147,40 +161,61 @@ export function createPodsClient(options: PodsClientOptions): PodsClient {
 
     async *watch(callOptions = {}) {
       const limit = limitOf(callOptions);
-      const events: WatchEvent[] = [];
-      let ended: unknown;
+      const { signal } = callOptions;
+      const waiting: WatchEvent[] = [];
+      let isSynced = false;
+      let stopped: { readonly reason: unknown } | undefined; // by the limit or the signal, whatever waits
+      let ended: { readonly reason: unknown } | undefined; // by the server, after what it has sent
+      let call: GrpcCall | undefined;
       let wake = () => {};
       const decoder = createEventDecoder((event) => {
-        events.push(event);
+        isSynced ||= event.type === "synced";
+        waiting.push(event);
+        if (waiting.length > maxWaitingEvents) call?.setPaused(true);
         wake();
       });
-      const call = await connector.begin(requestOf("WatchPods", new Uint8Array(0)), decoder, limit);
-      const end = (error: unknown) => {
-        ended ??= error;
+      const stop = (reason: unknown) => {
+        stopped ??= { reason };
         wake();
       };
-      const abort = () => end(callOptions.signal!.reason);
-      const timer = setTimeout(
-        () => end(new Fault("Timeout", `The watch is not synced within ${limit.timeoutMs} ms`, { phase: "call" })),
-        Math.max(0, limit.atMs - performance.now()),
+      const end = (reason: unknown) => {
+        ended ??= { reason };
+        wake();
+      };
+      const abort = () => stop(signal!.reason);
+
+      call = await connector.begin(
+        { ...requestOf("WatchPods", new Uint8Array(0)), window: watchWindow },
+        decoder,
+        limit,
       );
-      callOptions.signal?.addEventListener("abort", abort);
+      const leftMs = Math.min(2 ** 31 - 1, Math.max(0, limit.atMs - performance.now()));
+      const timer = setTimeout(() => {
+        const what = `The watch is not synced within ${Math.round(limit.timeoutMs)} ms`;
+        if (!isSynced) stop(new Fault("Timeout", what, { phase: "call" }));
+      }, leftMs);
+      signal?.addEventListener("abort", abort);
+      if (signal?.aborted) abort();
       call.status.then((status) => end(status.code === 0 ? endedFault() : statusFault(status)), end);
       try {
         for (;;) {
-          while (events.length > 0) {
-            const event = events.shift()!;
-            if (event.type === "synced") clearTimeout(timer);
+          if (isSynced) clearTimeout(timer);
+          if (stopped !== undefined) throw stopped.reason;
+          const event = waiting.shift();
+          if (event !== undefined) {
+            if (waiting.length === resumeAtEvents) call.setPaused(false);
             yield event;
+          } else if (ended !== undefined) {
+            throw ended.reason;
+          } else {
+            await new Promise<void>((resolve) => {
+              wake = resolve;
+            });
           }
-          if (ended !== undefined) throw ended;
-          await new Promise<void>((resolve) => {
-            wake = resolve;
-          });
         }
       } finally {
         clearTimeout(timer);
-        callOptions.signal?.removeEventListener("abort", abort);
+        signal?.removeEventListener("abort", abort);
         call.cancel();
       }
     },

@@ -26,9 +26,9 @@ export interface Connector {
   call(request: GrpcRequest, sink: MessageSink, limit: Limit): Promise<GrpcStatus>;
   /** Begins a call whose status is waited for without a limit, once it is under way. */
   begin(request: GrpcRequest, sink: MessageSink, limit: Limit): Promise<GrpcCall>;
-  /** Stops or goes on reading. */
-  setPaused(paused: boolean): void;
+  /** Bytes received so far, on all connections. */
   readonly bytesReceived: number;
+  /** Ends every operation with ConnectionLost, those to come as well. */
   close(): void;
 }
 
@@ -38,143 +38,158 @@ interface Link {
   readonly connected: Promise<void>;
 }
 
+/** One operation under way. */
+interface Attempt {
+  readonly limit: Limit;
+  isOver: boolean;
+  call?: GrpcCall;
+  /** Why the kernel took no connection so far. */
+  refused?: Fault;
+  /** Runs out when it is asked again. */
+  retry?: NodeJS.Timeout;
+}
+
 const listenQueueRetryMs = 10;
+const longestTimerMs = 2 ** 31 - 1; // a longer one would fire at once
 
 /** @param path Of the socket; nothing is opened yet. */
 export function createConnector(path: string): Connector {
   let link: Link | undefined;
+  // Those that wait for the end of a call after a GOAWAY, and the one in use.
+  const links = new Set<Link>();
   let receivedBefore = 0;
-  const running = new Set<Limit>();
+  let closed = false;
 
   function open(): Link {
+    if (closed) throw closedFault();
     if (link?.http2.usable) return link;
-    receivedBefore += link?.http2.bytesReceived ?? 0;
-    link = undefined;
     inspectSocket(path);
-    const socket = connectSocket(path);
-    let isConnected = false;
-    const connected = new Promise<void>((resolve, reject) => {
-      socket.once("connect", () => {
-        isConnected = true;
-        resolve();
-      });
-      // Registered before the HTTP/2 layer's own listener: only here is it known that nothing was connected yet.
-      socket.once("error", (error: NodeJS.ErrnoException) => {
-        if (isConnected) return;
-        const fault = refusal(path, error, "connect to");
-        reject(fault);
-        http2.close(fault);
-      });
+    // Never a bare string: the runtime would take one of digits for a TCP port.
+    const socket = connectSocket({ path });
+    const connect = new Promise<void>((resolve) => {
+      socket.once("connect", resolve);
     });
-    connected.catch(() => {});
-    const http2 = openHttp2(socket, () => {
-      const now = performance.now();
-      for (const limit of running) if (now >= limit.atMs) throw timeoutFault(limit);
+    const http2 = openHttp2(socket, async (error) => refusal(path, await causeOf(path, error), "connect to"));
+    const opened: Link = { http2, connected: Promise.race([connect, http2.ready]) };
+    opened.connected.catch(() => {});
+    links.add(opened);
+    socket.once("close", () => {
+      links.delete(opened);
+      receivedBefore += http2.bytesReceived;
     });
-    link = { http2, connected };
-    return link;
+    link = opened;
+    return opened;
   }
 
-  /** Waits for `work` no longer than the limit. */
-  async function within<T>(limit: Limit, work: Promise<T>): Promise<T> {
-    work.catch(() => {});
+  /** Does `work` within the limit, and gives up what it has begun if that fails. */
+  async function within<T>(limit: Limit, work: (attempt: Attempt) => Promise<T>): Promise<T> {
     limit.signal?.throwIfAborted();
+    limit.phase = "connect";
+    const attempt: Attempt = { limit, isOver: false };
     let timer: NodeJS.Timeout | undefined;
     let abort = () => {};
     const end = new Promise<never>((_, reject) => {
-      timer = setTimeout(() => reject(timeoutFault(limit)), Math.max(0, limit.atMs - performance.now()));
+      const leftMs = Math.min(longestTimerMs, Math.max(0, limit.atMs - performance.now()));
+      timer = setTimeout(() => reject(attempt.refused ?? timeoutFault(limit)), leftMs);
       abort = () => reject(limit.signal!.reason);
     });
     limit.signal?.addEventListener("abort", abort);
-    running.add(limit);
     try {
-      return await Promise.race([work, end]);
+      return await Promise.race([work(attempt), end]);
+    } catch (error) {
+      attempt.call?.cancel();
+      throw error;
     } finally {
+      attempt.isOver = true;
       clearTimeout(timer);
-      running.delete(limit);
+      clearTimeout(attempt.retry);
       limit.signal?.removeEventListener("abort", abort);
     }
   }
 
-  /** Follows a link to the server's settings. */
-  async function follow({ http2, connected }: Link, limit: Limit): Promise<void> {
-    limit.phase = "connect";
-    await connected;
+  /**
+   * Opens a link, and makes use of it before it is connected. While the server's listen queue is full, which the kernel
+   * tells at once, it is asked again.
+   */
+  async function connectUnlessFull(attempt: Attempt, use: (opened: Link) => void): Promise<Link> {
+    for (;;) {
+      const opened = open();
+      use(opened);
+      try {
+        await opened.connected;
+        delete attempt.refused;
+        return opened;
+      } catch (error) {
+        if (attempt.isOver || !(error instanceof Fault) || error.details.errno !== "EAGAIN") throw error;
+        attempt.refused = error;
+      }
+      await new Promise((resolve) => {
+        attempt.retry = setTimeout(resolve, listenQueueRetryMs);
+      });
+    }
+  }
+
+  async function handshake({ http2 }: Link, { limit }: Attempt): Promise<void> {
     limit.phase = "handshake";
     await http2.ready;
     limit.phase = "call";
   }
 
-  /** Opens a link on which the kernel has taken the connection; while its listen queue is full, it is asked again. */
-  async function openUnlessFull(limit: Limit): Promise<Link> {
-    for (;;) {
-      const opened = open();
-      try {
-        limit.phase = "connect";
-        await opened.connected;
-        return opened;
-      } catch (error) {
-        if (!(error instanceof Fault) || error.details.errno !== "EAGAIN") throw error;
-        await new Promise((resolve) => setTimeout(resolve, listenQueueRetryMs));
-        if (performance.now() >= limit.atMs) throw error;
-      }
-    }
-  }
-
-  async function begin(request: GrpcRequest, sink: MessageSink, limit: Limit): Promise<GrpcCall> {
+  async function begin(request: GrpcRequest, sink: MessageSink, attempt: Attempt): Promise<GrpcCall> {
     // Sent with the connection's first bytes instead of after the server's settings: that saves a turn.
-    let opened = open();
-    let started = startCall(opened.http2, request, sink);
-    started.status.catch(() => {});
-    try {
-      await opened.connected;
-    } catch (error) {
-      if (!(error instanceof Fault) || error.details.errno !== "EAGAIN") throw error;
-      opened = await openUnlessFull(limit);
-      started = startCall(opened.http2, request, sink);
-      started.status.catch(() => {});
-    }
+    const opened = await connectUnlessFull(attempt, ({ http2 }) => {
+      attempt.call = startCall(http2, request, sink);
+      attempt.call.status.catch(() => {});
+    });
+    const call = attempt.call!;
     // A server may answer and close within one read: then its answer counts, not the end of the connection.
-    await Promise.race([follow(opened, limit), started.status]);
-    limit.phase = "call";
-    return started;
+    await Promise.race([handshake(opened, attempt), call.status]);
+    attempt.limit.phase = "call";
+    return call;
   }
 
   return {
-    async reach(limit) {
-      await within(
-        limit,
-        openUnlessFull(limit).then((opened) => follow(opened, limit)),
-      );
+    reach(limit) {
+      return within(limit, async (attempt) => handshake(await connectUnlessFull(attempt, () => {}), attempt));
     },
-    async call(request, sink, limit) {
-      let started: GrpcCall | undefined;
-      try {
-        return await within(
-          limit,
-          begin(request, sink, limit).then((call) => {
-            started = call;
-            return call.status;
-          }),
-        );
-      } catch (error) {
-        started?.cancel();
-        throw error;
-      }
+    call(request, sink, limit) {
+      return within(limit, async (attempt) => (await begin(request, sink, attempt)).status);
     },
-    async begin(request, sink, limit) {
-      return within(limit, begin(request, sink, limit));
-    },
-    setPaused(paused) {
-      link?.http2.setPaused(paused);
+    begin(request, sink, limit) {
+      return within(limit, (attempt) => begin(request, sink, attempt));
     },
     get bytesReceived() {
-      return receivedBefore + (link?.http2.bytesReceived ?? 0);
+      let sum = receivedBefore;
+      for (const { http2 } of links) sum += http2.bytesReceived;
+      return sum;
     },
     close() {
-      link?.http2.close();
+      closed = true;
+      for (const { http2 } of links) http2.close(closedFault());
     },
   };
+}
+
+/**
+ * Why connect() failed. Bun says ECONNREFUSED for every reason, a listen queue that is full and a security module's
+ * refusal among them, which are no dead socket. Its fetch() tells them apart.
+ */
+async function causeOf(path: string, error: NodeJS.ErrnoException): Promise<NodeJS.ErrnoException> {
+  if (error.code !== "ECONNREFUSED" || process.versions.bun === undefined) return error;
+  try {
+    // `unix` is an option of Bun: any other runtime would take this for TCP.
+    const options = { unix: path, redirect: "manual", signal: AbortSignal.timeout(listenQueueRetryMs) } as RequestInit;
+    await fetch("http://localhost/", options);
+  } catch (found) {
+    const { code } = found as NodeJS.ErrnoException;
+    if (/^E(CONNREFUSED|ACCES|PERM|PROTOTYPE|NOENT|NOTDIR)$/.test(code ?? "")) return found as NodeJS.ErrnoException;
+  }
+  // EAGAIN, or a connection that is taken by now.
+  return Object.assign(new Error("connect EAGAIN"), { code: "EAGAIN" });
+}
+
+function closedFault(): Fault {
+  return new Fault("ConnectionLost", "The client is closed");
 }
 
 function timeoutFault({ phase, timeoutMs }: Limit): Fault {

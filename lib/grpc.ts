@@ -2,7 +2,7 @@
 
 import { Fault } from "./fault.ts";
 import type { Headers } from "./hpack.ts";
-import type { Http2Connection } from "./http2.ts";
+import type { Http2Connection, StreamHandlers } from "./http2.ts";
 
 /** How a call ended: the code 0 to 16 and the decoded message. */
 export interface GrpcStatus {
@@ -37,6 +37,8 @@ export interface GrpcRequest {
   readonly maxBytes: number;
   /** Told to the server as `grpc-timeout`, in ms; none by default. */
   readonly timeoutMs?: number | undefined;
+  /** How many bytes of the answer the server may send while the call is paused. By default nothing stops it. */
+  readonly window?: number | undefined;
   readonly userAgent: string;
   /** Further metadata, lower-case names. */
   readonly metadata?: Readonly<Record<string, string>> | undefined;
@@ -48,6 +50,8 @@ export interface GrpcCall {
   readonly status: Promise<GrpcStatus>;
   /** Gives the call up; `status` then never settles. */
   cancel(): void;
+  /** Stops the server once it has used up its window, or lets it go on. */
+  setPaused(paused: boolean): void;
 }
 
 /** Sends one request and reads the answer's messages into `sink`. */
@@ -117,7 +121,7 @@ export function startCall(connection: Http2Connection, request: GrpcRequest, sin
     }
   }
 
-  const stream = connection.request(headers, body, {
+  const handlers: StreamHandlers = {
     headers(received, end) {
       initial = received;
       if (end) return; // trailers-only: the status is here
@@ -146,11 +150,15 @@ export function startCall(connection: Http2Connection, request: GrpcRequest, sin
     fail(fault) {
       settle.reject(fault);
     },
-  });
+  };
+  const stream = connection.request(headers, body, handlers, request.window ?? 2 ** 31 - 1);
   return {
     status,
     cancel() {
       stream.cancel();
+    },
+    setPaused(paused) {
+      stream.setPaused(paused);
     },
   };
 }
@@ -161,7 +169,7 @@ function responseFault(headers: Headers): Fault | undefined {
   const status = headers[":status"] ?? "none";
   if (status !== "200") return new Fault("NotGrpc", `The server answers with HTTP status ${status.slice(0, 20)}`);
   const type = headers["content-type"] ?? "none";
-  if (!type.startsWith("application/grpc")) {
+  if (!/^application\/grpc([+;]|$)/.test(type)) {
     return new Fault("NotGrpc", `The server answers with content type ${JSON.stringify(type.slice(0, 80))}, not gRPC`);
   }
   return undefined;
@@ -174,8 +182,12 @@ function readStatus(headers: Headers | undefined): GrpcStatus | undefined {
   return { code, message: decodeMessage(headers?.["grpc-message"] ?? "") };
 }
 
+// Nobody reads more of a message, and a server may send megabytes.
+const maxMessageLength = 1 << 16;
+
 /** Undoes the percent encoding; what is not valid stays or becomes U+FFFD. */
-function decodeMessage(text: string): string {
+function decodeMessage(encoded: string): string {
+  const text = encoded.slice(0, maxMessageLength);
   const bytes = Buffer.from(text, "latin1");
   let written = 0;
   for (let at = 0; at < bytes.length; at++) {

@@ -106,17 +106,18 @@ export function createHpackDecoder(limit: number): HpackDecoder {
   const announced = 4096; // SETTINGS_HEADER_TABLE_SIZE as it is unless said otherwise, and we say nothing
   let capacity = announced;
   let size = 0;
-  const dynamic: (readonly [string, string])[] = [];
+  const dynamic: (readonly [string, string])[] = []; // the newest last
 
   function shrink(): void {
     while (size > capacity) {
-      const [name, value] = dynamic.pop()!;
+      const [name, value] = dynamic.shift()!;
       size -= name.length + value.length + 32;
     }
   }
 
   function entry(index: number): readonly [string, string] {
-    const found = index <= staticTable.length ? staticTable[index - 1] : dynamic[index - staticTable.length - 1];
+    const found =
+      index <= staticTable.length ? staticTable[index - 1] : dynamic[staticTable.length + dynamic.length - index];
     if (found === undefined) throw new HpackError(`a reference to entry ${index}, which does not exist`);
     return found;
   }
@@ -166,10 +167,11 @@ export function createHpackDecoder(limit: number): HpackDecoder {
           const value = text();
           add(name, value);
           size += name.length + value.length + 32;
-          dynamic.unshift([name, value]);
+          dynamic.push([name, value]);
           shrink();
         } else if (byte >= 32) {
           const wanted = integer(5);
+          if (total > 0) throw new HpackError("a change of the table's size behind a field");
           if (wanted > announced) throw new HpackError(`a table of ${wanted} bytes, ${announced} allowed`);
           capacity = wanted;
           shrink();

@@ -6,6 +6,7 @@ import { Fault } from "./fault.ts";
 import { createHpackDecoder, encodeHeaders, type Headers, HpackError } from "./hpack.ts";
 
 const frameTypes = { data: 0, headers: 1, reset: 3, settings: 4, pushPromise: 5, ping: 6, goaway: 7, window: 8 };
+const priorityFrame = 2;
 const continuationFrame = 9;
 const flagEnd = 1; // END_STREAM of DATA and HEADERS, ACK of SETTINGS and PING
 const flagEndHeaders = 4;
@@ -15,9 +16,15 @@ const flagPriority = 32;
 const maxFrameSize = 16384; // SETTINGS_MAX_FRAME_SIZE as it is unless said otherwise
 const maxHeaderBytes = 4 << 20; // a server may send a message of a megabyte in its trailers
 const maxHeaderFrames = 1024;
+const maxInterims = 100; // header blocks with a status 1xx, which a server may send before its answer
 const maxQueuedBytes = 1 << 20; // answers to PING and SETTINGS that the server does not read
 const maxWindow = 2 ** 31 - 1;
 const defaultWindow = 65535;
+
+// Deno runs no timer as long as input keeps coming, and Node few: after so much input without a gap, reading stops for
+// one turn, so that deadlines and signals hold.
+const busyMs = 25;
+const gapMs = 5;
 
 // RFC 9113 section 7.
 const errorNames = (
@@ -45,6 +52,11 @@ export interface StreamHandlers {
 export interface Http2Stream {
   /** Tells the server that nobody reads on, and calls no handler any more. */
   cancel(): void;
+  /**
+   * Stops or goes on granting the server what it may send on this stream. Other streams go on, and so does this one
+   * until its window is used up.
+   */
+  setPaused(paused: boolean): void;
 }
 
 /** One HTTP/2 connection. */
@@ -55,12 +67,18 @@ export interface Http2Connection {
   readonly usable: boolean;
   /** Bytes received so far. */
   readonly bytesReceived: number;
-  /** Sends a request whole; may be called before `ready`. */
-  request(headers: Readonly<Record<string, string>>, body: Uint8Array, handlers: StreamHandlers): Http2Stream;
-  /** Stops or goes on reading the socket. */
-  setPaused(paused: boolean): void;
-  /** Destroys the socket; open streams fail with `fault` if there is one, and are forgotten if not. */
-  close(fault?: Fault): void;
+  /**
+   * Sends a request whole; may be called before `ready`.
+   * @param window How many bytes the server may send before the next grant: at least 65535, at most 2^31-1.
+   */
+  request(
+    headers: Readonly<Record<string, string>>,
+    body: Uint8Array,
+    handlers: StreamHandlers,
+    window: number,
+  ): Http2Stream;
+  /** Destroys the socket; open streams fail with `fault`. */
+  close(fault: Fault): void;
 }
 
 interface OpenStream {
@@ -68,26 +86,34 @@ interface OpenStream {
   sendWindow: number;
   pendingBody: Uint8Array | undefined;
   answered: boolean;
-  received: number;
+  readonly window: number;
+  /** Of its window, used by the server and not granted again. */
+  used: number;
+  paused: boolean;
 }
 
 /**
  * Speaks HTTP/2 on a socket that is connecting or connected, and takes over its `data`, `close` and `error` events.
  * @param socket Written to at once: the runtime keeps the bytes until it is connected.
- * @param onData Called before each piece of input is read, to look at the clock: a server that keeps the reader busy
- *   would otherwise hold up every timer.
+ * @param refused Turns the error of a connection that never came about into what everything on it fails with.
  */
-export function openHttp2(socket: Socket, onData: () => void = () => {}): Http2Connection {
+export function openHttp2(socket: Socket, refused: (error: NodeJS.ErrnoException) => Promise<Fault>): Http2Connection {
   const decoder = createHpackDecoder(maxHeaderBytes);
   const streams = new Map<number, OpenStream>();
   let nextStreamId = 1;
+  let isConnected = false;
+  let isRefused = false; // for a reason that is still being looked into
   let closed = false;
   let refusing: string | undefined; // why the server takes no more requests
   let sawSettings = false;
   let bytesReceived = 0;
   let connectionSendWindow = defaultWindow;
   let initialSendWindow = defaultWindow;
-  let sinceWindowUpdate = 0;
+  let windowUsed = 0;
+  let interims = 0;
+  let lastInputMs = 0;
+  let busySinceMs = 0;
+  let pause: NodeJS.Timeout | undefined;
   let outgoing: Uint8Array[] = [];
   let outgoingBytes = 0;
 
@@ -146,11 +172,17 @@ export function openHttp2(socket: Socket, onData: () => void = () => {}): Http2C
   function fail(fault: Fault): void {
     if (closed) return;
     closed = true;
+    clearTimeout(pause);
     settle.reject(fault);
     const open = [...streams.values()];
     streams.clear();
     socket.destroy();
     for (const stream of open) stream.handlers.fail(fault);
+  }
+
+  /** After a GOAWAY nothing is left to do once the last stream is over. */
+  function closeIfDone(): void {
+    if (refusing !== undefined && streams.size === 0) fail(lost(refusing, sawSettings ? "call" : "handshake"));
   }
 
   function protocolError(what: string): Fault {
@@ -161,15 +193,16 @@ export function openHttp2(socket: Socket, onData: () => void = () => {}): Http2C
     return new Fault("ConnectionLost", what, { phase });
   }
 
-  function firstBytesFault(bytes: Uint8Array): Fault | undefined {
-    const start = Buffer.from(bytes).toString("latin1", 0, 9);
+  /** What a server is that does not begin with its settings. */
+  function firstBytesFault(): Fault {
+    const start = String.fromCharCode(...head.subarray(0, headLength));
     if (start.startsWith("HTTP/")) {
       return new Fault("NotGrpc", `The server answers in ${start.slice(0, 8)}, not in HTTP/2`);
     }
     if (/^[\x14-\x17]\x03[\0-\x04]/.test(start)) {
       return new Fault("NotGrpc", "The server speaks TLS, which the kubelet does not on this socket");
     }
-    return undefined;
+    return new Fault("NotGrpc", "The server answers with something that is not HTTP/2");
   }
 
   function readHead(): void {
@@ -178,20 +211,28 @@ export function openHttp2(socket: Socket, onData: () => void = () => {}): Http2C
     flags = head[4]!;
     streamId = ((head[5]! & 127) << 24) | (head[6]! << 16) | (head[7]! << 8) | head[8]!;
     if (!sawSettings) {
-      const looksRight = type === frameTypes.settings && streamId === 0 && (flags & flagEnd) === 0 && length % 6 === 0;
-      if (!looksRight || length > maxFrameSize) {
-        throw firstBytesFault(head) ?? new Fault("NotGrpc", "The server answers with something that is not HTTP/2");
-      }
+      const isSettings = type === frameTypes.settings && (flags & flagEnd) === 0 && length % 6 === 0;
+      // One that is going down may say so at once.
+      const looksRight = (isSettings || (type === frameTypes.goaway && length >= 8)) && streamId === 0;
+      if (!looksRight || length > maxFrameSize) throw firstBytesFault();
     }
     if (length > maxFrameSize) throw protocolError(`a frame of ${length} bytes, ${maxFrameSize} allowed`);
     if (block !== undefined && (type !== continuationFrame || streamId !== block.id)) {
       throw protocolError("a header block that is interrupted");
     }
+    const isOfStream = type <= frameTypes.reset && type !== priorityFrame;
+    const isOfConnection = type === frameTypes.settings || type === frameTypes.ping || type === frameTypes.goaway;
+    if (isOfStream ? streamId === 0 : isOfConnection && streamId !== 0) {
+      throw protocolError(`a frame of type ${type} on stream ${streamId}`);
+    }
+    const isUnopened = streamId !== 0 && (streamId % 2 === 0 || streamId >= nextStreamId);
+    if (isUnopened && (isOfStream || type === frameTypes.window)) {
+      throw protocolError("a frame of a stream that nobody opened");
+    }
     remaining = length;
     payload = [];
     padding = 0;
     padLengthDue = type === frameTypes.data && (flags & flagPadded) !== 0;
-    if (type === frameTypes.data && streamId === 0) throw protocolError("data that belongs to no stream");
   }
 
   function readData(piece: Uint8Array): void {
@@ -207,27 +248,33 @@ export function openHttp2(socket: Socket, onData: () => void = () => {}): Http2C
     const stream = streams.get(streamId);
     if (stream === undefined || data.length === 0) return;
     if (!stream.answered) throw protocolError("data before headers");
-    stream.received += data.length;
     stream.handlers.data(data);
   }
 
   function endData(): void {
     if (padLengthDue) throw protocolError("padding over the length of its frame");
-    sinceWindowUpdate += length;
-    // Windows are opened once and wide; only a stream that lives for long needs more.
-    if (sinceWindowUpdate >= 2 ** 30) {
-      write(frame(frameTypes.window, 0, 0, uint32(sinceWindowUpdate)));
-      sinceWindowUpdate = 0;
+    windowUsed += length;
+    if (windowUsed > maxWindow / 2) {
+      write(frame(frameTypes.window, 0, 0, uint32(windowUsed)));
+      windowUsed = 0;
     }
     const stream = streams.get(streamId);
     if (stream === undefined) return;
+    stream.used += length;
+    if (stream.used > stream.window) throw protocolError(`data over a window of ${stream.window} bytes`);
     if ((flags & flagEnd) !== 0) {
       streams.delete(streamId);
       stream.handlers.end(undefined);
-    } else if (stream.received >= 2 ** 30) {
-      write(frame(frameTypes.window, 0, streamId, uint32(stream.received)));
-      stream.received = 0;
+    } else {
+      grant(streamId, stream);
     }
+  }
+
+  /** Lets the server send as much again as it has used of a stream's window, once that is worth a frame. */
+  function grant(id: number, stream: OpenStream): void {
+    if (stream.paused || stream.used <= stream.window / 2) return;
+    write(frame(frameTypes.window, 0, id, uint32(stream.used)));
+    stream.used = 0;
   }
 
   function endBlock(): void {
@@ -248,7 +295,10 @@ export function openHttp2(socket: Socket, onData: () => void = () => {}): Http2C
       stream.handlers.end(headers);
       return;
     }
-    if (/^1\d\d$/.test(headers[":status"] ?? "") && !end) return; // an interim answer
+    if (!end && /^1\d\d$/.test(headers[":status"] ?? "")) {
+      if (++interims > maxInterims) throw protocolError(`over ${maxInterims} interim answers`);
+      return;
+    }
     stream.answered = true;
     if (end) streams.delete(id);
     stream.handlers.headers(headers, end);
@@ -269,7 +319,7 @@ export function openHttp2(socket: Socket, onData: () => void = () => {}): Http2C
       if (length !== 0) throw protocolError("a settings acknowledgement that is not empty");
       return;
     }
-    if (length % 6 !== 0 || streamId !== 0) throw protocolError("a settings frame of wrong form");
+    if (length % 6 !== 0) throw protocolError("a settings frame of wrong form");
     for (let at = 0; at < length; at += 6) {
       if (body.readUInt16BE(at) !== 4) continue; // only INITIAL_WINDOW_SIZE concerns what we send
       const window = body.readUInt32BE(at + 2);
@@ -299,13 +349,11 @@ export function openHttp2(socket: Socket, onData: () => void = () => {}): Http2C
       streams.delete(id);
       stream.handlers.fail(lost(refusing, "call"));
     }
-    if (!sawSettings) fail(lost(refusing, "handshake"));
   }
 
   function readControl(body: Buffer): void {
     switch (type) {
       case frameTypes.headers: {
-        if (streamId === 0) throw protocolError("headers that belong to no stream");
         let start = 0;
         let end = length;
         if ((flags & flagPadded) !== 0) {
@@ -342,6 +390,7 @@ export function openHttp2(socket: Socket, onData: () => void = () => {}): Http2C
       case frameTypes.window: {
         if (length !== 4) throw protocolError("a WINDOW_UPDATE frame of wrong form");
         const increment = body.readUInt32BE(0) & 0x7fffffff;
+        if (increment === 0) throw protocolError("a WINDOW_UPDATE of nothing");
         const stream = streams.get(streamId);
         if (streamId === 0) connectionSendWindow += increment;
         else if (stream !== undefined) stream.sendWindow += increment;
@@ -367,11 +416,9 @@ export function openHttp2(socket: Socket, onData: () => void = () => {}): Http2C
     while (!closed) {
       if (remaining < 0) {
         while (headLength < 9 && at < chunk.length) head[headLength++] = chunk[at++]!;
-        if (headLength < 9) {
-          const fault = sawSettings ? undefined : firstBytesFault(head.subarray(0, headLength));
-          if (fault !== undefined) throw fault;
-          return;
-        }
+        // The first frame is a short one. Some servers of another protocol say less than nine bytes and wait.
+        if (!sawSettings && headLength >= 5 && head[0] !== 0 && head[0] !== 72) throw firstBytesFault();
+        if (headLength < 9) return;
         readHead();
       }
       if (remaining > 0) {
@@ -400,15 +447,35 @@ export function openHttp2(socket: Socket, onData: () => void = () => {}): Http2C
 
   socket.on("data", (chunk: Buffer) => {
     if (closed) return;
+    const nowMs = performance.now();
+    if (nowMs - lastInputMs > gapMs) busySinceMs = nowMs;
+    if (nowMs - busySinceMs > busyMs && pause === undefined) {
+      socket.pause();
+      pause = setTimeout(() => {
+        pause = undefined;
+        lastInputMs = 0;
+        socket.resume();
+      }, 0);
+    }
     try {
-      onData();
-      if (!closed) read(chunk);
+      read(chunk);
     } catch (error) {
       // A handler that throws is ours to blame, and must not pass for a fault of the server.
       fail(error instanceof Fault ? error : new Fault("InternalError", String(error)));
     }
+    closeIfDone();
+    lastInputMs = performance.now();
+  });
+  socket.once("connect", () => {
+    isConnected = true;
   });
   socket.on("error", (error: NodeJS.ErrnoException) => {
+    if (closed || isRefused) return;
+    if (!isConnected) {
+      isRefused = true;
+      refused(error).then(fail);
+      return;
+    }
     const name = error.code ?? error.message;
     fail(
       new Fault("ConnectionLost", `The connection broke: ${name}`, {
@@ -417,20 +484,25 @@ export function openHttp2(socket: Socket, onData: () => void = () => {}): Http2C
       }),
     );
   });
-  socket.on("close", () => {
+  const onEnd = () => {
+    if (isRefused) return;
+    if (!sawSettings && headLength > 0 && head[0] !== 0) return fail(firstBytesFault());
     const what = sawSettings
       ? "The server closed the connection during the call"
       : bytesReceived === 0
         ? "The server closed the connection before it said anything"
         : "The server closed the connection before its HTTP/2 settings";
     fail(lost(refusing ?? what, sawSettings ? "call" : "handshake"));
-  });
+  };
+  // `close` alone would wait until the server has read what we sent, which one that has closed its side need not do.
+  socket.on("end", onEnd);
+  socket.on("close", onEnd);
 
   write(
     Buffer.concat([
       Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "latin1"),
-      // ENABLE_PUSH 0, INITIAL_WINDOW_SIZE as wide as it goes: the client's own limit bounds an answer.
-      frame(frameTypes.settings, 0, 0, [0, 2, 0, 0, 0, 0, 0, 4, ...uint32(maxWindow)]),
+      frame(frameTypes.settings, 0, 0, [0, 2, 0, 0, 0, 0]), // ENABLE_PUSH 0
+      // The connection's window is as wide as it goes: each stream has its own.
       frame(frameTypes.window, 0, 0, uint32(maxWindow - defaultWindow)),
     ]),
   );
@@ -438,43 +510,45 @@ export function openHttp2(socket: Socket, onData: () => void = () => {}): Http2C
   return {
     ready,
     get usable() {
-      return !closed && refusing === undefined && nextStreamId < 2 ** 30;
+      return !closed && !isRefused && refusing === undefined && nextStreamId < 2 ** 30;
     },
     get bytesReceived() {
       return bytesReceived;
     },
-    request(headers, body, handlers) {
+    request(headers, body, handlers, window) {
       if (closed || refusing !== undefined) {
         queueMicrotask(() => handlers.fail(lost(refusing ?? "The connection is closed", "call")));
-        return { cancel() {} };
+        return { cancel() {}, setPaused() {} };
       }
       const id = nextStreamId;
+      const start = frame(frameTypes.headers, flagEndHeaders, id, encodeHeaders(headers));
       nextStreamId += 2;
       const stream: OpenStream = {
         handlers,
         sendWindow: initialSendWindow,
         pendingBody: body,
         answered: false,
-        received: 0,
+        window,
+        used: 0,
+        paused: false,
       };
       streams.set(id, stream);
-      write(frame(frameTypes.headers, flagEndHeaders, id, encodeHeaders(headers)));
+      write(start);
+      if (window > defaultWindow) write(frame(frameTypes.window, 0, id, uint32(window - defaultWindow)));
       flush();
       return {
         cancel() {
           if (streams.delete(id)) write(frame(frameTypes.reset, 0, id, uint32(8))); // CANCEL
+          closeIfDone();
+        },
+        setPaused(paused) {
+          stream.paused = paused;
+          if (streams.has(id)) grant(id, stream);
         },
       };
     },
-    setPaused(paused) {
-      if (closed) return;
-      if (paused) socket.pause();
-      else socket.resume();
-    },
     close(fault) {
-      if (closed) return;
-      if (fault === undefined) streams.clear();
-      fail(fault ?? lost("The connection is closed", "call"));
+      fail(fault);
     },
   };
 }

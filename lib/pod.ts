@@ -96,10 +96,10 @@ const podTags = { metadata: 10, spec: 18, status: 26 };
 /**
  * @param bytes A serialized core/v1 Pod.
  * @param depth With `static`, a pod that is not static has a source and nothing else.
- * @throws Fault Undecodable.
+ * @throws Fault Undecodable, or AnswerTooLarge for a pod of fields without end.
  */
 export function decodePod(bytes: Uint8Array, depth: Depth = "all"): Pod {
-  const cursor: Cursor = { bytes, at: 0 };
+  const cursor: PodCursor = { bytes, at: 0, fields: 0 };
   const end = bytes.length;
   const pod: Draft = {
     namespace: "",
@@ -124,7 +124,7 @@ export function decodePod(bytes: Uint8Array, depth: Depth = "all"): Pod {
   let status = 0;
   try {
     while (cursor.at < end) {
-      const tag = readVarint(cursor, end);
+      const tag = readTag(cursor, end);
       if (tag === podTags.metadata) metadata = cursor.at;
       else if (tag === podTags.spec) spec = cursor.at;
       else if (tag === podTags.status) status = cursor.at;
@@ -155,23 +155,39 @@ export function decodePod(bytes: Uint8Array, depth: Depth = "all"): Pod {
   return pod;
 }
 
+// A real pod has some thousand. One of megabytes with nothing but fields of two bytes would be read past every deadline,
+// and its containers would take gigabytes.
+const maxFields = 100_000;
+
+interface PodCursor extends Cursor {
+  /** How many were read so far. */
+  fields: number;
+}
+
+function readTag(cursor: PodCursor, end: number): number {
+  if (++cursor.fields > maxFields) {
+    throw new Fault("AnswerTooLarge", `A pod in the answer has over ${maxFields} fields`);
+  }
+  return readVarint(cursor, end);
+}
+
 const sourceKey = "kubernetes.io/config.source";
 const seenKey = "kubernetes.io/config.seen";
 
-function readAnnotations(cursor: Cursor, end: number, pod: Draft): void {
+function readAnnotations(cursor: PodCursor, end: number, pod: Draft): void {
   while (cursor.at < end) {
-    const tag = readVarint(cursor, end);
+    const tag = readTag(cursor, end);
     if (tag === 98) readAnnotation(cursor, readEnd(cursor, end), pod);
     else skipField(cursor, tag, end);
   }
 }
 
 /** A map's entry has its key in field 1 and its value in field 2. */
-function readAnnotation(cursor: Cursor, end: number, pod: Draft): void {
+function readAnnotation(cursor: PodCursor, end: number, pod: Draft): void {
   let key = "";
   let value = 0;
   while (cursor.at < end) {
-    const tag = readVarint(cursor, end);
+    const tag = readTag(cursor, end);
     if (tag === 10) {
       const start = cursor.at;
       const length = readEnd(cursor, end) - cursor.at;
@@ -192,9 +208,9 @@ function readAnnotation(cursor: Cursor, end: number, pod: Draft): void {
   else pod.seenMs = parseTime(text);
 }
 
-function readMetadata(cursor: Cursor, end: number, pod: Draft): void {
+function readMetadata(cursor: PodCursor, end: number, pod: Draft): void {
   while (cursor.at < end) {
-    const tag = readVarint(cursor, end);
+    const tag = readTag(cursor, end);
     if (tag === 10) pod.name = readText(cursor, end);
     else if (tag === 26) pod.namespace = readText(cursor, end);
     else if (tag === 42) pod.uid = readText(cursor, end);
@@ -203,28 +219,28 @@ function readMetadata(cursor: Cursor, end: number, pod: Draft): void {
   }
 }
 
-function readSpec(cursor: Cursor, end: number, pod: Draft): void {
+function readSpec(cursor: PodCursor, end: number, pod: Draft): void {
   while (cursor.at < end) {
-    const tag = readVarint(cursor, end);
+    const tag = readTag(cursor, end);
     if (tag === 82) pod.nodeName = readText(cursor, end);
     else if (tag === 18) pod.images.push(readImage(cursor, readEnd(cursor, end)));
     else skipField(cursor, tag, end);
   }
 }
 
-function readImage(cursor: Cursor, end: number): string {
+function readImage(cursor: PodCursor, end: number): string {
   let image = "";
   while (cursor.at < end) {
-    const tag = readVarint(cursor, end);
+    const tag = readTag(cursor, end);
     if (tag === 18) image = readText(cursor, end);
     else skipField(cursor, tag, end);
   }
   return image;
 }
 
-function readStatus(cursor: Cursor, end: number, pod: Draft): void {
+function readStatus(cursor: PodCursor, end: number, pod: Draft): void {
   while (cursor.at < end) {
-    const tag = readVarint(cursor, end);
+    const tag = readTag(cursor, end);
     if (tag === 10) pod.phase = readText(cursor, end);
     else if (tag === 18) readCondition(cursor, readEnd(cursor, end), pod);
     else if (tag === 26) pod.message = readText(cursor, end);
@@ -236,13 +252,13 @@ function readStatus(cursor: Cursor, end: number, pod: Draft): void {
   }
 }
 
-function readCondition(cursor: Cursor, end: number, pod: Draft): void {
+function readCondition(cursor: PodCursor, end: number, pod: Draft): void {
   let type = "";
   let status = "";
   let sinceMs: number | null = null;
   let reason = "";
   while (cursor.at < end) {
-    const tag = readVarint(cursor, end);
+    const tag = readTag(cursor, end);
     if (tag === 10) type = readText(cursor, end);
     else if (tag === 18) status = readText(cursor, end);
     else if (tag === 34) sinceMs = readTime(cursor, readEnd(cursor, end));
@@ -255,22 +271,27 @@ function readCondition(cursor: Cursor, end: number, pod: Draft): void {
   pod.readyReason = reason;
 }
 
-function readTime(cursor: Cursor, end: number): number | null {
+const latestMs = 8.64e15; // of a Date
+
+/** Null for no time, for one that is no date, and for one before 1970, which reads as a very late one. */
+function readTime(cursor: PodCursor, end: number): number | null {
   let seconds: number | null = null;
   let nanos = 0;
   while (cursor.at < end) {
-    const tag = readVarint(cursor, end);
+    const tag = readTag(cursor, end);
     if (tag === 8) seconds = readVarint(cursor, end);
     else if (tag === 16) nanos = readInt32(cursor, end);
     else skipField(cursor, tag, end);
   }
-  return seconds === null ? null : seconds * 1000 + Math.trunc(nanos / 1e6);
+  if (seconds === null) return null;
+  const ms = seconds * 1000 + Math.trunc(nanos / 1e6);
+  return ms <= latestMs ? ms : null;
 }
 
-function readContainer(cursor: Cursor, end: number, init: boolean): ContainerStatus {
+function readContainer(cursor: PodCursor, end: number, init: boolean): ContainerStatus {
   const status = { name: "", init, ready: false, restarts: 0, state: noState, lastState: noState };
   while (cursor.at < end) {
-    const tag = readVarint(cursor, end);
+    const tag = readTag(cursor, end);
     if (tag === 10) status.name = readText(cursor, end);
     else if (tag === 18) status.state = readState(cursor, readEnd(cursor, end));
     else if (tag === 26) status.lastState = readState(cursor, readEnd(cursor, end));
@@ -283,10 +304,10 @@ function readContainer(cursor: Cursor, end: number, init: boolean): ContainerSta
 
 const noState: ContainerState = Object.freeze({ kind: "", reason: "", message: "", exitCode: 0, signal: 0 });
 
-function readState(cursor: Cursor, end: number): ContainerState {
+function readState(cursor: PodCursor, end: number): ContainerState {
   let state = noState;
   while (cursor.at < end) {
-    const tag = readVarint(cursor, end);
+    const tag = readTag(cursor, end);
     if (tag === 10) state = readWaiting(cursor, readEnd(cursor, end));
     else if (tag === 26) state = readTerminated(cursor, readEnd(cursor, end));
     else {
@@ -297,10 +318,10 @@ function readState(cursor: Cursor, end: number): ContainerState {
   return state;
 }
 
-function readWaiting(cursor: Cursor, end: number): ContainerState {
+function readWaiting(cursor: PodCursor, end: number): ContainerState {
   const state = { ...noState, kind: "waiting" as const };
   while (cursor.at < end) {
-    const tag = readVarint(cursor, end);
+    const tag = readTag(cursor, end);
     if (tag === 10) state.reason = readText(cursor, end);
     else if (tag === 18) state.message = readText(cursor, end);
     else skipField(cursor, tag, end);
@@ -308,10 +329,10 @@ function readWaiting(cursor: Cursor, end: number): ContainerState {
   return state;
 }
 
-function readTerminated(cursor: Cursor, end: number): ContainerState {
+function readTerminated(cursor: PodCursor, end: number): ContainerState {
   const state = { ...noState, kind: "terminated" as const };
   while (cursor.at < end) {
-    const tag = readVarint(cursor, end);
+    const tag = readTag(cursor, end);
     if (tag === 8) state.exitCode = readInt32(cursor, end);
     else if (tag === 16) state.signal = readInt32(cursor, end);
     else if (tag === 26) state.reason = readText(cursor, end);
@@ -326,8 +347,10 @@ function readTerminated(cursor: Cursor, end: number): ContainerState {
  * @returns ms since the epoch, or null for anything else.
  */
 export function parseTime(text: string): number | null {
-  if (!/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?(Z|[+-]\d\d:\d\d)$/.test(text)) return null;
-  const ms = Date.parse(text.replace(/(\.\d{3})\d+/, "$1"));
+  const parts = /^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?(Z|[+-]\d\d:\d\d)$/.exec(text);
+  if (parts === null) return null;
+  // Date.parse is bound to take three digits behind the second, and no other number.
+  const ms = Date.parse(`${parts[1]}.${(parts[2] ?? "").slice(0, 3).padEnd(3, "0")}${parts[3]}`);
   return Number.isNaN(ms) ? null : ms;
 }
 

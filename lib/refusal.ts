@@ -64,6 +64,10 @@ export function refusal(
     }
     case "EPROTOTYPE":
       return new Fault("NotGrpc", `The socket at ${path} is not a stream socket`, details);
+    case "EAFNOSUPPORT": {
+      const what = `This process may not use unix sockets (${errno}): see RestrictAddressFamilies of its unit`;
+      return new Fault("PermissionDenied", what, details);
+    }
     case "ECONNRESET":
     case "EPIPE":
       return new Fault("ConnectionLost", `The connection to ${path} broke at once: ${errno}`, details);

@@ -16,11 +16,12 @@ export interface SocketFile {
 }
 
 /**
- * @param text A path, or a path behind `unix:` or `unix://`, the forms gRPC has for a unix socket.
+ * @param text A path, or a path behind `unix:`, or an absolute one behind `unix://`: the forms gRPC has for a unix
+ *   socket.
  * @returns The path.
  */
 export function socketPath(text: string): string {
-  return text.replace(/^unix:(\/\/)?(?=\/)/, "");
+  return text.replace(/^unix:(?:\/\/(?=\/)|(?!\/\/))/, "");
 }
 
 /**

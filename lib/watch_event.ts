@@ -34,7 +34,9 @@ export function createEventDecoder(onEvent: (event: WatchEvent) => void): Messag
       let kind = 0;
       let pod = new Uint8Array(0);
       try {
-        while (cursor.at < length) {
+        for (let fields = 0; cursor.at < length; fields++) {
+          // It has two; one of millions would be read past every deadline.
+          if (fields > 100) throw new ProtobufError("over 100 fields");
           const tag = readVarint(cursor, length);
           if (tag === 8) kind = readInt32(cursor, length);
           else if (tag === 18) {
