@@ -1,8 +1,8 @@
-import type { Dirent } from "node:fs";
 import { constants } from "node:fs";
 import { open, readdir, stat } from "node:fs/promises";
 import { Fault } from "./fault.ts";
 import { type Reading, readManifest } from "./manifests/manifest.ts";
+import type { Tick } from "./manifests/value.ts";
 
 /** A pod that the kubelet makes of a manifest. */
 export interface ManifestPod {
@@ -51,10 +51,18 @@ export interface Manifests {
 export interface ReadOptions {
   /** Ends the reading with a Timeout fault between two files, or while the file system does not answer. */
   readonly signal?: AbortSignal;
+  /**
+   * When to give up at the latest, as Date.now() tells the time. A signal cannot interrupt the reading of one file of
+   * many megabytes, which takes seconds; this can.
+   */
+  readonly deadline?: number;
 }
 
 /** The kubelet reads no file of this size or more (pkg/kubelet/config, maxConfigLength). */
 const tooLarge = 10 * 1024 * 1024;
+
+/** Files under way at one time: enough to keep a disk busy, few enough for the memory of files of 10 MiB. */
+const atOnce = 4;
 
 /**
  * Reads static pod manifests as the kubelet of v1.37 does at a full scan: the files of a folder that do not begin with a
@@ -72,6 +80,7 @@ const tooLarge = 10 * 1024 * 1024;
 export async function readManifests(path: string, nodeName: string, options: ReadOptions = {}): Promise<Manifests> {
   const node = nodeName.trim().toLowerCase();
   const within = bounded(options.signal);
+  const tick = ticker(options.deadline);
   // The kubelet strips the slashes as well, and so finds nothing at "/".
   const root = path.replace(/\/+$/, "");
   let status: Awaited<ReturnType<typeof stat>>;
@@ -83,24 +92,31 @@ export async function readManifests(path: string, nodeName: string, options: Rea
   }
   if (status.isFile()) {
     const file = root.slice(root.lastIndexOf("/") + 1);
-    return conclude(path, [await readFile(Buffer.from(root), file, node, within)]);
+    return conclude(path, [await readFile(Buffer.from(root), file, node, within, tick)]);
   }
   if (!status.isDirectory()) throw new Fault("ManifestsUnreadable", "the path is neither a folder nor a file");
 
-  let entries: Dirent<Buffer>[];
+  let entries: Buffer[];
   try {
-    entries = await within(readdir(root, { encoding: "buffer", withFileTypes: true }));
+    entries = await within(readdir(root, { encoding: "buffer" }));
   } catch (error) {
     throw unreadable(error);
   }
-  const read: FileReading[] = [];
-  for (const entry of entries.sort((a, b) => Buffer.compare(a.name, b.name))) {
-    if (entry.name[0] === 0x2e) continue;
-    const full = Buffer.concat([Buffer.from(`${root}/`), entry.name]);
-    const file = await readEntry(full, entry.name.toString(), node, within);
-    if (file !== null) read.push(file);
-  }
-  return conclude(path, read);
+  const names = entries.filter((name) => name[0] !== 0x2e).sort(Buffer.compare);
+  const read: (FileReading | null)[] = [];
+  let next = 0;
+  const reader = async (): Promise<void> => {
+    for (let i = next++; i < names.length; i = next++) {
+      const name = names[i] ?? Buffer.alloc(0);
+      const full = Buffer.concat([Buffer.from(`${root}/`), name]);
+      read[i] = await readEntry(full, name.toString(), node, within, tick);
+    }
+  };
+  await Promise.all(Array.from({ length: atOnce }, reader));
+  return conclude(
+    path,
+    read.filter((reading) => reading !== null),
+  );
 }
 
 type Within = <T>(work: Promise<T>) => Promise<T>;
@@ -114,10 +130,16 @@ interface FileReading extends Reading {
 const nothing = { pod: null, furtherDocuments: false, modifiedMs: 0 } as const;
 
 /** Reads what a folder's entry leads to; null for an empty folder, which nobody meant to be read. */
-async function readEntry(full: Buffer, file: string, node: string, within: Within): Promise<FileReading | null> {
+async function readEntry(
+  full: Buffer,
+  file: string,
+  node: string,
+  within: Within,
+  tick: Tick,
+): Promise<FileReading | null> {
   try {
     const status = await within(stat(full));
-    if (status.isFile()) return await readFile(full, file, node, within);
+    if (status.isFile()) return await readFile(full, file, node, within, tick);
     if (status.isDirectory()) {
       const inside = await within(readdir(full, { encoding: "buffer" })).catch(() => []);
       if (!inside.some((name) => name[0] !== 0x2e)) return null;
@@ -133,7 +155,7 @@ async function readEntry(full: Buffer, file: string, node: string, within: Withi
   }
 }
 
-async function readFile(full: Buffer, file: string, node: string, within: Within): Promise<FileReading> {
+async function readFile(full: Buffer, file: string, node: string, within: Within, tick: Tick): Promise<FileReading> {
   // Should the file have become a FIFO since it was looked at, opening it must not hang.
   const handle = await within(open(full, constants.O_RDONLY | constants.O_NONBLOCK)).catch((error: unknown) => {
     if (error instanceof Fault) throw error;
@@ -171,7 +193,7 @@ async function readFile(full: Buffer, file: string, node: string, within: Within
         reason: "10 MiB or more; the kubelet does not read it",
       };
     }
-    return { file, modifiedMs, ...(await readManifest(buffer.subarray(0, length), node)) };
+    return { file, modifiedMs, ...readManifest(buffer.subarray(0, length), node, tick) };
   } catch (error) {
     if (error instanceof Fault || !isSystemError(error)) throw error;
     return { ...nothing, file, verdict: "ignored", reason: `cannot be read (${errorCode(error)})` };
@@ -219,9 +241,21 @@ function takesPart(verdict: Reading["verdict"]): boolean {
   return verdict === "pod" || verdict === "mirror";
 }
 
+function late(): Fault {
+  return new Fault("Timeout", "the manifests could not be read in time");
+}
+
+/** Looks at the clock now and then. */
+function ticker(deadline: number | undefined): Tick {
+  if (deadline === undefined) return () => {};
+  let steps = 0;
+  return () => {
+    if (++steps % 4096 === 0 && Date.now() >= deadline) throw late();
+  };
+}
+
 /** Lets a promise lose against the signal. */
 function bounded(signal: AbortSignal | undefined): Within {
-  const late = (): Fault => new Fault("Timeout", "the manifests could not be read in time");
   return async (work) => {
     if (signal === undefined) return await work;
     if (signal.aborted) {

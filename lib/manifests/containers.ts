@@ -85,7 +85,7 @@ function checkContainer(container: Struct, context: PodContext, path: string, pr
   }
   checkContainerResources(part(container, "resources") ?? {}, `${path}.resources`, problem);
   checkResizePolicy(container, context.restartPolicy, path, problem);
-  const hostUsers = context.spec["hostUsers"] !== false;
+  const hostUsers = context.spec.hostUsers !== false;
   checkContainerSecurity(part(container, "securityContext"), hostUsers, `${path}.securityContext`, problem);
 }
 
@@ -309,7 +309,7 @@ function checkHandler(
 }
 
 function checkPortOrName(action: Struct, path: string, problem: Problem): void {
-  const port = action["port"];
+  const port = action.port;
   if (typeof port === "string" ? !isPortName(port) : !isPort(integer(action, "port"))) {
     problem(path, "is neither a port nor a port name");
   }

@@ -29,40 +29,41 @@ interface Type {
   readonly name: string;
 }
 
-let structs: ReadonlyMap<string, ReadonlyMap<string, Type>> | undefined;
+const types = new Map<string, Type>();
+const structs = new Map<string, ReadonlyMap<string, Type>>();
+let lines: ReadonlyMap<string, string> | undefined;
 
-/** The structs of {@link podSchema}, read on first use. */
-function schema(): ReadonlyMap<string, ReadonlyMap<string, Type>> {
-  if (structs !== undefined) return structs;
-  const types = new Map<string, Type>();
-  const read = (spelled: string): Type => {
-    const known = types.get(spelled);
-    if (known !== undefined) return known;
-    let type: Type;
-    if (spelled.startsWith("*")) type = { kind: "pointer", of: read(spelled.slice(1)), name: "" };
-    else if (spelled.startsWith("[]")) type = { kind: "slice", of: read(spelled.slice(2)), name: "" };
-    else if (spelled.startsWith("{}")) type = { kind: "map", of: read(spelled.slice(2)), name: "" };
-    else if (spelled.startsWith("@")) type = { kind: "own", of: null, name: spelled.slice(1) };
-    else if (/^[A-Z]/.test(spelled)) type = { kind: "struct", of: null, name: spelled };
-    else type = { kind: spelled as Type["kind"], of: null, name: "" };
-    types.set(spelled, type);
-    return type;
-  };
-  const result = new Map<string, ReadonlyMap<string, Type>>();
-  for (const line of podSchema.trim().split("\n")) {
-    const [name = "", ...fields] = line.split(" ");
-    result.set(
-      name,
-      new Map(
-        fields.map((field): [string, Type] => {
-          const colon = field.indexOf(":");
-          return [field.slice(0, colon), read(field.slice(colon + 1))];
-        }),
-      ),
-    );
+/** The fields of a struct of {@link podSchema}, read when they are first asked for. */
+function fieldsOf(struct: string): ReadonlyMap<string, Type> {
+  const known = structs.get(struct);
+  if (known !== undefined) return known;
+  lines ??= new Map(
+    podSchema
+      .trim()
+      .split("\n")
+      .map((line): [string, string] => [line.slice(0, line.indexOf(" ")), line]),
+  );
+  const fields = new Map<string, Type>();
+  for (const field of (lines.get(struct) ?? "").split(" ").slice(1)) {
+    const colon = field.indexOf(":");
+    fields.set(field.slice(0, colon), typeOf(field.slice(colon + 1)));
   }
-  structs = result;
-  return result;
+  structs.set(struct, fields);
+  return fields;
+}
+
+function typeOf(spelled: string): Type {
+  const known = types.get(spelled);
+  if (known !== undefined) return known;
+  let type: Type;
+  if (spelled.startsWith("*")) type = { kind: "pointer", of: typeOf(spelled.slice(1)), name: "" };
+  else if (spelled.startsWith("[]")) type = { kind: "slice", of: typeOf(spelled.slice(2)), name: "" };
+  else if (spelled.startsWith("{}")) type = { kind: "map", of: typeOf(spelled.slice(2)), name: "" };
+  else if (spelled.startsWith("@")) type = { kind: "own", of: null, name: spelled.slice(1) };
+  else if (/^[A-Z]/.test(spelled)) type = { kind: "struct", of: null, name: spelled };
+  else type = { kind: spelled as Type["kind"], of: null, name: "" };
+  types.set(spelled, type);
+  return type;
 }
 
 /**
@@ -77,44 +78,50 @@ const backing = new WeakMap<Decoded[], Decoded[]>();
  * kubelet then has no Pod, but what could be decoded is returned for the sake of a name to report.
  */
 export function decodePod(value: Value): { readonly pod: Struct; readonly fault: TypeFault | null } {
-  let fault: TypeFault | null = null;
-  const wrong = (path: string, what: string): void => {
-    fault ??= { path, what };
-  };
+  const trail: Trail = { at: [], fault: null };
   const pod: Struct = {};
-  if (isFields(value)) decodeStruct(value.fields, "Pod", pod, "", wrong);
-  else wrong("", `is ${describe(value)}, but has to be an object`);
-  return { pod, fault };
+  if (isFields(value)) decodeStruct(value.fields, "Pod", pod, trail);
+  return { pod, fault: trail.fault };
 }
 
-type Wrong = (path: string, what: string) => void;
+/** Where the decoding is, and the first fault it met. */
+interface Trail {
+  /** Field names and indexes; null stands for a map's key, which may be the name of an annotation. */
+  readonly at: (string | number | null)[];
+  fault: TypeFault | null;
+}
 
-function decodeStruct(
-  fields: readonly (readonly [string, Value])[],
-  name: string,
-  into: Struct,
-  path: string,
-  wrong: Wrong,
-): void {
-  const types = schema().get(name);
+function pathOf(trail: Trail): string {
+  let path = "";
+  for (const step of trail.at) {
+    if (typeof step === "string") path += path === "" ? step : `.${step}`;
+    else path += `[${step ?? "…"}]`;
+  }
+  return path;
+}
+
+function decodeStruct(fields: readonly (readonly [string, Value])[], name: string, into: Struct, trail: Trail): void {
+  const known = fieldsOf(name);
   for (const [key, value] of fields) {
-    const type = types?.get(key);
+    const type = known.get(key);
     if (type === undefined) continue;
-    const decoded = decode(value, type, into[key], path === "" ? key : `${path}.${key}`, wrong);
+    trail.at.push(key);
+    const decoded = decode(value, type, into[key], trail);
+    trail.at.pop();
     if (decoded === undefined) delete into[key];
     else into[key] = decoded;
   }
 }
 
 /** Decodes a value into what a field held; that which it then holds. */
-function decode(value: Value, type: Type, before: Decoded, path: string, wrong: Wrong): Decoded {
+function decode(value: Value, type: Type, before: Decoded, trail: Trail): Decoded {
   const refuse = (expected: string): Decoded => {
-    wrong(path, `is ${describe(value)}, but has to be ${expected}`);
+    trail.fault ??= { path: pathOf(trail), what: `is ${describe(value)}, but has to be ${expected}` };
     return before;
   };
   switch (type.kind) {
     case "pointer":
-      return value === null ? undefined : decode(value, type.of!, before ?? fresh(type.of!), path, wrong);
+      return value === null ? undefined : decode(value, type.of!, before ?? fresh(type.of!), trail);
     case "string":
       return value === null ? before : typeof value === "string" ? value : refuse("a text");
     case "bool":
@@ -136,7 +143,9 @@ function decode(value: Value, type: Type, before: Decoded, path: string, wrong: 
       const result: Decoded[] = [];
       value.forEach((item, i) => {
         const element = i < held.length ? held[i] : fresh(type.of!);
-        result.push(decode(item, type.of!, element, `${path}[${i}]`, wrong));
+        trail.at.push(i);
+        result.push(decode(item, type.of!, element, trail));
+        trail.at.pop();
       });
       if (held.length > result.length) backing.set(result, [...result, ...held.slice(result.length)]);
       return result;
@@ -146,7 +155,9 @@ function decode(value: Value, type: Type, before: Decoded, path: string, wrong: 
       if (!isFields(value)) return refuse("an object");
       const result: Table = before instanceof Map ? before : new Map();
       for (const [key, item] of value.fields) {
-        result.set(key, decode(item, type.of!, fresh(type.of!), `${path}[${JSON.stringify(key)}]`, wrong));
+        trail.at.push(null);
+        result.set(key, decode(item, type.of!, fresh(type.of!), trail));
+        trail.at.pop();
       }
       return result;
     }
@@ -154,7 +165,7 @@ function decode(value: Value, type: Type, before: Decoded, path: string, wrong: 
       if (value === null) return before;
       if (!isFields(value)) return refuse("an object");
       const result: Struct = isStruct(before) ? before : {};
-      decodeStruct(value.fields, type.name, result, path, wrong);
+      decodeStruct(value.fields, type.name, result, trail);
       return result;
     }
     case "own":

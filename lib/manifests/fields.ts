@@ -69,7 +69,7 @@ export function quantity(struct: Struct, field: string): Quantity | null {
 
 function isQuantity(value: Decoded): value is Quantity {
   return (
-    typeof value === "object" && !Array.isArray(value) && !(value instanceof Map) && typeof value["nano"] === "bigint"
+    typeof value === "object" && !Array.isArray(value) && !(value instanceof Map) && typeof value.nano === "bigint"
   );
 }
 

@@ -1,4 +1,4 @@
-import { maxDepth, type Value } from "./value.ts";
+import { type Fields, maxDepth, type NumberText, type Tick, type Value } from "./value.ts";
 
 const quote = 0x22;
 const backslash = 0x5c;
@@ -16,12 +16,27 @@ const escapes: Readonly<Record<string, string>> = {
   t: "\t",
 };
 
+/** Values are never written to, so what is small and frequent can be shared; 10 MiB of numbers would take 1 GB. */
+const emptyItems: readonly Value[] = [];
+const emptyFields: Fields = { fields: [] };
+const small = new Map<string, NumberText>();
+
+function numberText(number: string): NumberText {
+  if (number.length > 3) return { number };
+  let shared = small.get(number);
+  if (shared === undefined) {
+    shared = { number };
+    small.set(number, shared);
+  }
+  return shared;
+}
+
 /**
  * Reads one JSON text as Go's encoding/json does: RFC 8259, no deeper than {@link maxDepth}, nothing after the value.
  * An unpaired surrogate escape becomes U+FFFD. JSON.parse will not do: it drops repeated keys and the spelling of
  * numbers. It keeps its own stack, so depth costs memory and not the call stack. Throws SyntaxError.
  */
-export function parseJson(text: string): Value {
+export function parseJson(text: string, tick: Tick = () => {}): Value {
   let at = 0;
   const open: ({ items: Value[] } | { fields: [string, Value][]; key: string })[] = [];
 
@@ -79,6 +94,7 @@ export function parseJson(text: string): Value {
   };
 
   for (;;) {
+    tick();
     blank();
     let value: Value;
     const first = text[at];
@@ -91,13 +107,13 @@ export function parseJson(text: string): Value {
           open.push({ fields: [], key: key() });
           continue;
         }
-        value = { fields: [] };
+        value = emptyFields;
       } else {
         if (text[at] !== "]") {
           open.push({ items: [] });
           continue;
         }
-        value = [];
+        value = emptyItems;
       }
       at++;
     } else if (first === '"') {
@@ -109,7 +125,7 @@ export function parseJson(text: string): Value {
       } else {
         const number = match(numbers);
         if (number === "") refuse(at < text.length ? "a value is expected" : "the text ends too early");
-        value = { number };
+        value = numberText(number);
       }
     }
     for (;;) {

@@ -1,7 +1,9 @@
 import { decodePod, type Struct } from "./decode.ts";
 import { parseJson } from "./json.ts";
 import { findRefusal, isMirror } from "./validate.ts";
-import { isFields, type Value } from "./value.ts";
+import { isFields, type Tick, type Value } from "./value.ts";
+import { readYaml } from "./yaml.ts";
+import { decodeLossy } from "./yaml-scalar.ts";
 
 /** A pod of a manifest, named as the kubelet names it. */
 export interface ReadPod {
@@ -24,23 +26,19 @@ export interface Reading {
 const jsonStart = /^[\t-\r \x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]*\{/;
 
 /** Reads one manifest's bytes for a node whose name is already lower-cased. */
-export async function readManifest(bytes: Uint8Array, node: string): Promise<Reading> {
+export function readManifest(bytes: Uint8Array, node: string, tick: Tick = () => {}): Reading {
   let value: Value;
   let furtherDocuments = false;
   const first = bytes[0];
   let json: string | null = null;
   // Text in UTF-8 with white space beyond ASCII in front of the brace is rare enough to be looked at twice.
   if (first === 0x7b || (first !== undefined && (first <= 0x20 || first >= 0x80))) {
-    const { decodeLossy } = await import("./yaml-scalar.ts");
     const text = decodeLossy(bytes);
     if (jsonStart.test(text)) json = text;
   }
   try {
-    if (json !== null) value = parseJson(json);
-    else {
-      const { readYaml } = await import("./yaml.ts");
-      ({ value, furtherDocuments } = readYaml(bytes));
-    }
+    if (json !== null) value = parseJson(json, tick);
+    else ({ value, furtherDocuments } = readYaml(bytes, tick));
   } catch (error) {
     if (!(error instanceof SyntaxError)) throw error;
     const language = json === null ? "YAML" : "JSON";
@@ -93,20 +91,18 @@ function typeOf(value: Value): { kind: string; apiVersion: string; fault: string
 }
 
 function nameOf(pod: Struct, node: string): ReadPod | null {
-  const metadata = struct(pod["metadata"]);
-  const name = metadata["name"];
+  const metadata = struct(pod.metadata);
+  const name = metadata.name;
   if (typeof name !== "string" || name === "") return null;
-  const namespace = metadata["namespace"];
-  const uid = metadata["uid"];
-  const containers = struct(pod["spec"])["containers"];
+  const namespace = metadata.namespace;
+  const uid = metadata.uid;
+  const containers = struct(pod.spec).containers;
   return {
     namespace: typeof namespace === "string" && namespace !== "" ? namespace : "default",
     name: `${name}-${node}`,
     uid: typeof uid === "string" && uid !== "" ? uid : null,
     images: Array.isArray(containers)
-      ? containers
-          .map((container) => struct(container)["image"])
-          .map((image) => (typeof image === "string" ? image : ""))
+      ? containers.map((container) => struct(container).image).map((image) => (typeof image === "string" ? image : ""))
       : [],
   };
 }

@@ -87,9 +87,9 @@ export function checkContainerSecurity(
       problem(`${path}.procMount`, "can be Unmasked only with hostUsers false");
   }
   checkSeccomp(part(context, "seccompProfile"), `${path}.seccompProfile`, problem);
-  if (context["allowPrivilegeEscalation"] === false) {
+  if (context.allowPrivilegeEscalation === false) {
     if (flag(context, "privileged")) problem(path, "has privileged beside allowPrivilegeEscalation false");
-    const added = part(context, "capabilities")?.["add"];
+    const added = part(context, "capabilities")?.add;
     if (Array.isArray(added) && added.includes("CAP_SYS_ADMIN")) {
       problem(path, "adds CAP_SYS_ADMIN beside allowPrivilegeEscalation false");
     }
@@ -152,10 +152,10 @@ function isWindowsUser(name: string): boolean {
 
 /** Checks that Windows host process containers are all or none, and only with the host's network. */
 export function checkHostProcess(spec: Struct, containers: readonly Struct[], problem: Problem): void {
-  const ofPod = part(part(spec, "securityContext") ?? {}, "windowsOptions")?.["hostProcess"];
+  const ofPod = part(part(spec, "securityContext") ?? {}, "windowsOptions")?.hostProcess;
   let count = 0;
   for (const container of containers) {
-    const own = part(part(container, "securityContext") ?? {}, "windowsOptions")?.["hostProcess"];
+    const own = part(part(container, "securityContext") ?? {}, "windowsOptions")?.hostProcess;
     if (own !== undefined && ofPod !== undefined && own !== ofPod) {
       problem("spec.securityContext.windowsOptions.hostProcess", "differs between the pod and a container");
     }

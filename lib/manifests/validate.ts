@@ -69,7 +69,12 @@ function checkMetadata(metadata: Struct, problem: Problem): void {
   }
   if (controllers > 1) problem("metadata.ownerReferences", "has more than one controller");
   const finalizers = texts(metadata, "finalizers");
-  if (!finalizers.every(isLabelKey)) problem("metadata.finalizers", "holds a text that is no finalizer");
+  const standard = ["kubernetes", "orphan", "foregroundDeletion"];
+  if (
+    !finalizers.every((finalizer) => isLabelKey(finalizer) && (finalizer.includes("/") || standard.includes(finalizer)))
+  ) {
+    problem("metadata.finalizers", "holds a text that is no finalizer");
+  }
   if (finalizers.includes("orphan") && finalizers.includes("foregroundDeletion")) {
     problem("metadata.finalizers", "holds both orphan and foregroundDeletion");
   }
@@ -172,7 +177,7 @@ function checkSpec(spec: Struct, node: string, problem: Problem): void {
   checkSpreading(spec, "spec.topologySpreadConstraints", problem);
   const containers = [...parts(spec, "initContainers"), ...parts(spec, "containers")];
   checkHostProcess(spec, containers, problem);
-  if (spec["hostUsers"] === false) {
+  if (spec.hostUsers === false) {
     for (const field of ["hostNetwork", "hostPID", "hostIPC"]) {
       if (flag(spec, field)) problem(`spec.${field}`, "cannot be on with hostUsers false");
     }

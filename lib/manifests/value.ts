@@ -32,3 +32,6 @@ export function isArray(value: Value): value is readonly Value[] {
 
 /** How deep Go's JSON reader goes (encoding/json, maxNestingDepth). */
 export const maxDepth = 10_000;
+
+/** Called for every step of reading a text; throws when the time for it is over. */
+export type Tick = () => void;

@@ -1,3 +1,4 @@
+import type { Tick } from "./value.ts";
 import { scanYaml, type Token, type TokenType } from "./yaml-scan.ts";
 import type { YamlText } from "./yaml-text.ts";
 
@@ -53,22 +54,41 @@ type State =
   | "flow value"
   | "no flow value";
 
+const documentEnds: ReadonlySet<TokenType> = new Set([
+  "version",
+  "tag-directive",
+  "document-start",
+  "document-end",
+  "stream-end",
+] as const);
+const documentStarts: ReadonlySet<TokenType> = new Set(["version", "tag-directive", "document-start"] as const);
+const directives: ReadonlySet<TokenType> = new Set(["version", "tag-directive"] as const);
+const afterDash: ReadonlySet<TokenType> = new Set(["-", "?", ":", "block-end"] as const);
+const afterItem: ReadonlySet<TokenType> = new Set(["-", "block-end"] as const);
+const afterKey: ReadonlySet<TokenType> = new Set(["?", ":", "block-end"] as const);
+const afterPairKey: ReadonlySet<TokenType> = new Set([":", ",", "]"] as const);
+const afterFlowKey: ReadonlySet<TokenType> = new Set([":", ",", "}"] as const);
+const itemEnds: ReadonlySet<TokenType> = new Set([",", "]"] as const);
+const entryEnds: ReadonlySet<TokenType> = new Set([",", "}"] as const);
+const documentMarks: ReadonlySet<TokenType> = new Set(["document-start", "document-end"] as const);
+
 /**
  * Reads a YAML stream's first document by libyaml's grammar, and no token further than that takes; null for a stream
  * without one. It keeps its own stack, so depth costs memory and not the call stack. Throws SyntaxError.
  */
-export function parseYaml(text: YamlText): FirstDocument | null {
+export function parseYaml(text: YamlText, tick: Tick = () => {}): FirstDocument | null {
   const { peek, take } = scanYaml(text);
-  const next = (...types: TokenType[]): boolean => types.includes(peek().type);
+  const next = (type: TokenType): boolean => peek().type === type;
+  const nextIn = (types: ReadonlySet<TokenType>): boolean => types.has(peek().type);
   const refuse = (what: string, token: Token = peek()): never => {
     throw new SyntaxError(`line ${token.line}: ${what}`);
   };
 
   if (next("stream-end")) return null;
   const handles = new Map<string, string>();
-  const explicit = next("version", "tag-directive", "document-start");
+  const explicit = nextIn(documentStarts);
   let versions = 0;
-  while (next("version", "tag-directive")) {
+  while (nextIn(directives)) {
     const token = take();
     if (token.type === "version") {
       if (++versions > 1) refuse("a second %YAML directive", token);
@@ -151,15 +171,18 @@ export function parseYaml(text: YamlText): FirstDocument | null {
     return begin("mapping", "block key", anchor);
   };
 
-  if (explicit && next("version", "tag-directive", "document-start", "document-end", "stream-end")) empty();
+  if (explicit && nextIn(documentEnds)) empty();
   else node(true, false);
 
+  // A list is no manifest, and 10 MiB of it take seconds.
+  if (open[0]?.kind === "sequence") return { root: open[0], more: false };
   for (let state = states.at(-1); state !== undefined; state = states.at(-1)) {
+    tick();
     switch (state) {
       case "block item":
         if (next("-")) {
           take();
-          if (next("-", "block-end")) empty();
+          if (nextIn(afterItem)) empty();
           else node(true, false);
         } else if (next("block-end")) {
           take();
@@ -172,14 +195,14 @@ export function parseYaml(text: YamlText): FirstDocument | null {
           break;
         }
         take();
-        if (next("-", "?", ":", "block-end")) empty();
+        if (nextIn(afterDash)) empty();
         else node(true, false);
         break;
       case "block key":
         if (next("?")) {
           take();
           wait("block value");
-          if (next("?", ":", "block-end")) empty();
+          if (nextIn(afterKey)) empty();
           else node(true, true);
         } else if (next("block-end")) {
           take();
@@ -193,7 +216,7 @@ export function parseYaml(text: YamlText): FirstDocument | null {
           break;
         }
         take();
-        if (next("?", ":", "block-end")) empty();
+        if (nextIn(afterKey)) empty();
         else node(true, true);
         break;
       case "first flow item":
@@ -219,7 +242,7 @@ export function parseYaml(text: YamlText): FirstDocument | null {
         break;
       case "pair key":
         wait("pair value");
-        if (next(":", ",", "]")) {
+        if (nextIn(afterPairKey)) {
           // libyaml takes that token, so what stood after it is then out of place.
           take();
           empty();
@@ -229,7 +252,7 @@ export function parseYaml(text: YamlText): FirstDocument | null {
         wait("pair end");
         if (next(":")) {
           take();
-          if (!next(",", "]")) {
+          if (!nextIn(itemEnds)) {
             node(false, false);
             break;
           }
@@ -249,7 +272,7 @@ export function parseYaml(text: YamlText): FirstDocument | null {
           if (next("?")) {
             take();
             wait("flow value");
-            if (next(":", ",", "}")) empty();
+            if (nextIn(afterFlowKey)) empty();
             else node(false, false);
             break;
           }
@@ -266,7 +289,7 @@ export function parseYaml(text: YamlText): FirstDocument | null {
         wait("flow key");
         if (next(":")) {
           take();
-          if (!next(",", "}")) {
+          if (!nextIn(entryEnds)) {
             node(false, false);
             break;
           }
@@ -283,7 +306,7 @@ export function parseYaml(text: YamlText): FirstDocument | null {
   if (next("document-end")) take();
   let more = true;
   try {
-    while (next("document-start", "document-end")) take();
+    while (nextIn(documentMarks)) take();
     more = !next("stream-end");
   } catch {
     // What follows is no YAML: the kubelet does not look at it, but it is there.

@@ -80,6 +80,15 @@ const uriCharacters = new Set([...";/?:@&=+$,.!~*'()[]%"].map((character) => cha
 /** What may follow an anchor's name without a blank. */
 const afterAnchor = new Set([..."?:,]}%@`"].map((character) => character.charCodeAt(0)));
 
+/** Runs of ASCII in which nothing ends, for most of a manifest is that. */
+const runs = {
+  block: /[!-9;-~]+/y,
+  flow: /[!-+\--9;->@-Z\\^-z|~]+/y,
+  single: /[!-&(-~]+/y,
+  double: /[!#-[\]-~]+/y,
+  line: /[\t -~]+/y,
+} as const;
+
 const escapes: Readonly<Record<string, string>> = {
   "0": "\0",
   a: "\x07",
@@ -155,6 +164,15 @@ export function scanYaml({ text, ends, fault }: YamlText): Scanner {
     index++;
     column++;
   };
+  /** Takes a run at once, where nothing has to be made known on the way. */
+  const skipRun = (run: RegExp): void => {
+    if (ends !== null) return;
+    run.lastIndex = at;
+    if (!run.test(text)) return;
+    index += run.lastIndex - at;
+    column += run.lastIndex - at;
+    at = run.lastIndex;
+  };
   /** Takes a line break; what it stands for in a scalar. */
   const takeBreak = (): string => {
     const first = code();
@@ -175,6 +193,7 @@ export function scanYaml({ text, ends, fault }: YamlText): Scanner {
   };
   const skipComment = (): void => {
     if (code() !== 0x23) return;
+    skipRun(runs.line);
     while (!isBreakOrEnd(code())) {
       skip();
       need(1);
@@ -462,6 +481,7 @@ export function scanYaml({ text, ends, fault }: YamlText): Scanner {
       parts.push(trailing);
       wasBlank = blank;
       const from = at;
+      skipRun(runs.line);
       while (!isBreakOrEnd(code())) {
         skip();
         need(1);
@@ -492,6 +512,8 @@ export function scanYaml({ text, ends, fault }: YamlText): Scanner {
       if (code() === 0) refuse("a quoted text does not end", start);
       let folding = false;
       let from = at;
+      const run = single ? runs.single : runs.double;
+      skipRun(run);
       while (!isBlankOrEnd(code())) {
         const here = code();
         if (single) {
@@ -532,6 +554,7 @@ export function scanYaml({ text, ends, fault }: YamlText): Scanner {
           from = at;
         } else skip();
         need(2);
+        skipRun(run);
       }
       parts.push(text.slice(from, at));
       need(1);
@@ -576,6 +599,8 @@ export function scanYaml({ text, ends, fault }: YamlText): Scanner {
       need(4);
       if (atDocumentMark() || code() === 0x23) break;
       const from = at;
+      const run = flow > 0 ? runs.flow : runs.block;
+      skipRun(run);
       while (!isBlankOrEnd(code())) {
         const here = code();
         if (here === 0x3a && isBlankOrEnd(code(1))) break;
@@ -587,6 +612,7 @@ export function scanYaml({ text, ends, fault }: YamlText): Scanner {
         }
         skip();
         need(2);
+        skipRun(run);
       }
       if (at > from) {
         parts.push(pending, text.slice(from, at));

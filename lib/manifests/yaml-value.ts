@@ -1,10 +1,24 @@
-import type { Value } from "./value.ts";
-import { maxDepth } from "./value.ts";
+import { isArray, isFields, maxDepth, type Tick, type Value } from "./value.ts";
 import type { AliasNode, Node } from "./yaml-parse.ts";
 import { floatKey, floatText, isMergeKey, resolveScalar, type Scalar } from "./yaml-scalar.ts";
 
 /** A mapping's entries by key; the text before the colon tells the key's type, for Go keeps 1 and "1" apart. */
 type Entries = Map<string, { readonly key: string; value: Value }>;
+
+/** A mapping's key; `unsayable` is why it cannot be a key in JSON. */
+interface Key {
+  readonly id: string;
+  readonly text: string;
+  readonly unsayable: string | null;
+}
+
+/**
+ * What JSON cannot say. Go finds it only when it writes the whole document, so one under a key that is given again later
+ * does no harm.
+ */
+interface Unsayable {
+  readonly unsayable: string;
+}
 
 type Frame =
   | { readonly kind: "sequence"; readonly items: readonly Node[]; next: number; readonly out: Value[] }
@@ -14,7 +28,7 @@ type Frame =
       next: number;
       readonly out: Entries;
       /** The key whose value is under way. */
-      key: { readonly id: string; readonly text: string } | null;
+      key: Key | null;
       /** Whether the entries go into another mapping. */
       readonly merged: boolean;
     }
@@ -31,14 +45,15 @@ function allowedAliasRatio(steps: number): number {
 
 /**
  * Turns a document into a JSON value as sigs.k8s.io/yaml does: scalars by go-yaml v2, aliases followed within its
- * measure, `<<` merged where it stands (what comes after it wins, what came before loses), keys made texts and sorted.
+ * measure, `<<` merged where it stands (what comes after it wins, what came before loses), keys made texts.
  * It keeps its own stack. Throws SyntaxError.
  */
-export function yamlValue(root: Node): Value {
+export function yamlValue(root: Node, tick: Tick = () => {}): Value {
   let steps = 0;
   let aliased = 0;
   let aliasDepth = 0;
-  let depth = 0;
+  let deepest = 0;
+  let unsayable = false;
   const active = new Set<AliasNode>();
   const frames: Frame[] = [];
   let result: Value = null;
@@ -46,6 +61,7 @@ export function yamlValue(root: Node): Value {
   let done: Value | undefined;
 
   const step = (): void => {
+    tick();
     steps++;
     if (aliasDepth > 0) aliased++;
     if (aliased > 100 && steps > 1000 && aliased / steps > allowedAliasRatio(steps)) {
@@ -65,9 +81,10 @@ export function yamlValue(root: Node): Value {
     }
     if (node.kind === "scalar") {
       done = scalarValue(resolveScalar(node), node.line);
+      if (isUnsayable(done)) unsayable = true;
       return;
     }
-    if (into === null && ++depth > maxDepth) throw new SyntaxError("nested deeper than 10000");
+    if (frames.length >= deepest) deepest = frames.length + 1;
     if (node.kind === "sequence") frames.push({ kind: "sequence", items: node.items, next: 0, out: [] });
     else {
       const out: Entries = into ?? new Map();
@@ -93,12 +110,14 @@ export function yamlValue(root: Node): Value {
           break;
         }
         done = frame.out;
-        depth--;
         frames.pop();
         break;
       }
       case "mapping": {
-        if (done !== undefined && frame.key !== null) frame.out.set(frame.key.id, { key: frame.key.text, value: done });
+        if (done !== undefined && frame.key !== null) {
+          const { id, text, unsayable: fault } = frame.key;
+          frame.out.set(id, { key: text, value: fault === null ? done : unsayableValue(fault) });
+        }
         done = undefined;
         frame.key = null;
         const key = frame.items[frame.next];
@@ -106,8 +125,7 @@ export function yamlValue(root: Node): Value {
         if (key === undefined || value === undefined) {
           frames.pop();
           if (frame.merged) break;
-          depth--;
-          done = { fields: sorted(frame.out) };
+          done = { fields: entriesOf(frame.out) };
           break;
         }
         frame.next += 2;
@@ -127,6 +145,7 @@ export function yamlValue(root: Node): Value {
         }
         if (scalar.kind !== "scalar") throw new SyntaxError("a mapping key that is itself a mapping or sequence");
         frame.key = keyOf(resolveScalar(scalar), scalar.line);
+        if (frame.key.unsayable !== null) unsayable = true;
         enter(value, null);
         break;
       }
@@ -140,7 +159,35 @@ export function yamlValue(root: Node): Value {
     }
   }
   if (done !== undefined) result = done;
+  // In the order Go's JSON writer gives them; it shows only where `kind` and `Kind` are both there.
+  if (isFields(result)) result = { fields: [...result.fields].sort(([a], [b]) => byBytes(a, b)) };
+  if (unsayable || deepest > maxDepth) checkSayable(result);
   return result;
+}
+
+/** Throws where a finished value holds what JSON cannot say, or is too deep for it. */
+function checkSayable(root: Value): void {
+  let level: Value[] = [root];
+  for (let depth = 0; level.length > 0; depth++) {
+    const next: Value[] = [];
+    for (const value of level) {
+      if (isUnsayable(value)) throw new SyntaxError(value.unsayable);
+      if (isArray(value)) next.push(...value);
+      else if (isFields(value)) for (const [, item] of value.fields) next.push(item);
+      else continue;
+      if (depth >= maxDepth) throw new SyntaxError("nested deeper than 10000");
+    }
+    level = next;
+  }
+}
+
+/** Passes for a number until the whole is known. */
+function unsayableValue(unsayable: string): Unsayable & { number: string } {
+  return { number: "", unsayable };
+}
+
+function isUnsayable(value: Value | Unsayable): value is Unsayable {
+  return value !== null && typeof value === "object" && "unsayable" in value;
 }
 
 function mergeSources(value: Node): readonly Node[] {
@@ -156,24 +203,24 @@ function scalarValue(value: Scalar, line: number): Value {
   if (typeof value === "bigint") return { number: value.toString() };
   if (typeof value !== "number") return value;
   const number = floatText(value);
-  if (number === null) throw new SyntaxError(`line ${line}: infinity and NaN have no place in JSON`);
-  return { number };
+  return number === null ? unsayableValue(`line ${line}: infinity and NaN have no place in JSON`) : { number };
 }
 
-function keyOf(value: Scalar, line: number): { id: string; text: string } {
-  if (value === null) throw new SyntaxError(`line ${line}: a null as a mapping key`);
-  if (typeof value === "string") return { id: `s${value}`, text: value };
-  if (typeof value === "boolean") return { id: `b${value}`, text: String(value) };
-  if (typeof value === "number") return { id: `f${value}`, text: floatKey(value) };
-  if (value > 2n ** 63n - 1n) throw new SyntaxError(`line ${line}: a mapping key over 63 bits`);
-  return { id: `i${value}`, text: value.toString() };
+function keyOf(value: Scalar, line: number): Key {
+  const sound = (id: string, text: string): Key => ({ id, text, unsayable: null });
+  if (value === null) return { id: "n", text: "", unsayable: `line ${line}: a null as a mapping key` };
+  if (typeof value === "string") return sound(`s${value}`, value);
+  if (typeof value === "boolean") return sound(`b${value}`, String(value));
+  if (typeof value === "number") return sound(`f${value}`, floatKey(value));
+  const text = value.toString();
+  if (value > 2n ** 63n - 1n) return { id: `u${text}`, text, unsayable: `line ${line}: a mapping key over 63 bits` };
+  return sound(`i${text}`, text);
 }
 
-/** In the order Go's JSON writer gives them: by their bytes. */
-function sorted(entries: Entries): [string, Value][] {
-  return [...entries.values()]
-    .map(({ key, value }): [string, Value] => [key, value])
-    .sort(([a], [b]) => (a === b ? 0 : byBytes(a, b)));
+function entriesOf(entries: Entries): [string, Value][] {
+  const result: [string, Value][] = [];
+  for (const { key, value } of entries.values()) result.push([key, value]);
+  return result;
 }
 
 /** Orders two texts by their UTF-8 bytes, which is by their code points. */

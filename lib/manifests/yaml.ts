@@ -1,11 +1,14 @@
-import type { Value } from "./value.ts";
+import type { Tick, Value } from "./value.ts";
 import { parseYaml } from "./yaml-parse.ts";
 import { decodeYaml } from "./yaml-text.ts";
 import { yamlValue } from "./yaml-value.ts";
 
 /** Reads a stream's first YAML document as the kubelet does; null for a stream without one. Throws SyntaxError. */
-export function readYaml(bytes: Uint8Array): { readonly value: Value; readonly furtherDocuments: boolean } {
-  const document = parseYaml(decodeYaml(bytes));
+export function readYaml(
+  bytes: Uint8Array,
+  tick: Tick = () => {},
+): { readonly value: Value; readonly furtherDocuments: boolean } {
+  const document = parseYaml(decodeYaml(bytes), tick);
   if (document === null) return { value: null, furtherDocuments: false };
-  return { value: yamlValue(document.root), furtherDocuments: document.more };
+  return { value: yamlValue(document.root, tick), furtherDocuments: document.more };
 }
