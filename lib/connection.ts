@@ -69,7 +69,7 @@ export function createConnector(path: string): Connector {
     const connect = new Promise<void>((resolve) => {
       socket.once("connect", resolve);
     });
-    const http2 = openHttp2(socket, async (error) => refusal(path, await causeOf(path, error), "connect to"));
+    const http2 = openHttp2(socket, (error) => refusal(path, error, "connect to"));
     const opened: Link = { http2, connected: Promise.race([connect, http2.ready]) };
     opened.connected.catch(() => {});
     links.add(opened);
@@ -168,24 +168,6 @@ export function createConnector(path: string): Connector {
       for (const { http2 } of links) http2.close(closedFault());
     },
   };
-}
-
-/**
- * Why connect() failed. Bun says ECONNREFUSED for every reason, a listen queue that is full and a security module's
- * refusal among them, which are no dead socket. Its fetch() tells them apart.
- */
-async function causeOf(path: string, error: NodeJS.ErrnoException): Promise<NodeJS.ErrnoException> {
-  if (error.code !== "ECONNREFUSED" || process.versions.bun === undefined) return error;
-  try {
-    // `unix` is an option of Bun: any other runtime would take this for TCP.
-    const options = { unix: path, redirect: "manual", signal: AbortSignal.timeout(listenQueueRetryMs) } as RequestInit;
-    await fetch("http://localhost/", options);
-  } catch (found) {
-    const { code } = found as NodeJS.ErrnoException;
-    if (/^E(CONNREFUSED|ACCES|PERM|PROTOTYPE|NOENT|NOTDIR)$/.test(code ?? "")) return found as NodeJS.ErrnoException;
-  }
-  // EAGAIN, or a connection that is taken by now.
-  return Object.assign(new Error("connect EAGAIN"), { code: "EAGAIN" });
 }
 
 function closedFault(): Fault {

@@ -97,12 +97,11 @@ interface OpenStream {
  * @param socket Written to at once: the runtime keeps the bytes until it is connected.
  * @param refused Turns the error of a connection that never came about into what everything on it fails with.
  */
-export function openHttp2(socket: Socket, refused: (error: NodeJS.ErrnoException) => Promise<Fault>): Http2Connection {
+export function openHttp2(socket: Socket, refused: (error: NodeJS.ErrnoException) => Fault): Http2Connection {
   const decoder = createHpackDecoder(maxHeaderBytes);
   const streams = new Map<number, OpenStream>();
   let nextStreamId = 1;
   let isConnected = false;
-  let isRefused = false; // for a reason that is still being looked into
   let closed = false;
   let refusing: string | undefined; // why the server takes no more requests
   let sawSettings = false;
@@ -470,12 +469,8 @@ export function openHttp2(socket: Socket, refused: (error: NodeJS.ErrnoException
     isConnected = true;
   });
   socket.on("error", (error: NodeJS.ErrnoException) => {
-    if (closed || isRefused) return;
-    if (!isConnected) {
-      isRefused = true;
-      refused(error).then(fail);
-      return;
-    }
+    if (closed) return;
+    if (!isConnected) return fail(refused(error));
     const name = error.code ?? error.message;
     fail(
       new Fault("ConnectionLost", `The connection broke: ${name}`, {
@@ -485,7 +480,6 @@ export function openHttp2(socket: Socket, refused: (error: NodeJS.ErrnoException
     );
   });
   const onEnd = () => {
-    if (isRefused) return;
     if (!sawSettings && headLength > 0 && head[0] !== 0) return fail(firstBytesFault());
     const what = sawSettings
       ? "The server closed the connection during the call"
@@ -510,7 +504,7 @@ export function openHttp2(socket: Socket, refused: (error: NodeJS.ErrnoException
   return {
     ready,
     get usable() {
-      return !closed && !isRefused && refusing === undefined && nextStreamId < 2 ** 30;
+      return !closed && refusing === undefined && nextStreamId < 2 ** 30;
     },
     get bytesReceived() {
       return bytesReceived;

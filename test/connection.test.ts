@@ -249,6 +249,9 @@ describe("a signal", () => {
     }));
 });
 
+// Bun ends a test after 5 s unless told otherwise, and a machine that is busy may need them.
+const slow = { timeout: 60_000 };
+
 const nodePath = fileURLToPath(new URL("../node_modules/.bin/node", import.meta.url));
 const listener = `
   const server = require("node:net").createServer((socket) => {
@@ -303,8 +306,11 @@ async function withFullQueue(use: (path: string, child: ChildProcess) => Promise
   });
 }
 
-describe("a listen queue that is full, as of a kubelet that hangs: EAGAIN, which Bun calls ECONNREFUSED", () => {
-  test("is a timeout of the connect phase, and no dead socket", () =>
+// Bun reports EAGAIN and EPROTOTYPE as ECONNREFUSED, and no node: module tells them apart.
+const isBun = process.versions.bun !== undefined;
+
+describe("a listen queue that is full, as of a kubelet that hangs: EAGAIN", { skip: isBun }, () => {
+  test("is a timeout of the connect phase, and no dead socket", slow, () =>
     withFullQueue(async (path) => {
       const connector = createConnector(path);
       for (const operation of [
@@ -317,9 +323,10 @@ describe("a listen queue that is full, as of a kubelet that hangs: EAGAIN, which
         assert.equal(fault.details.phase, "connect");
       }
       connector.close();
-    }));
+    }),
+  );
 
-  test("is asked again until there is room, and then it is no excuse any more", () =>
+  test("is asked again until there is room, and then it is no excuse any more", slow, () =>
     withFullQueue(async (path, child) => {
       const connector = createConnector(path);
       const reached = connector.reach(limit());
@@ -329,9 +336,10 @@ describe("a listen queue that is full, as of a kubelet that hangs: EAGAIN, which
       // The listener answers no calls.
       assert.equal((await faultOf(call, "Timeout")).details.phase, "call");
       connector.close();
-    }));
+    }),
+  );
 
-  test("is not asked any more once the limit, the signal or close() ended the wait", () =>
+  test("is not asked any more once the limit, the signal or close() ended the wait", slow, () =>
     withFullQueue(async (path, child) => {
       const connector = createConnector(path);
       const aborter = new AbortController();
@@ -347,10 +355,19 @@ describe("a listen queue that is full, as of a kubelet that hangs: EAGAIN, which
       await new Promise((resolve) => setTimeout(resolve, 100));
       assert.equal(connector.bytesReceived + closed.bytesReceived, 0);
       connector.close();
-    }));
+    }),
+  );
 });
 
 describe("no connection", () => {
+  test("a listen queue that is full never passes for an answer, whatever the runtime calls it", slow, () =>
+    withFullQueue(async (path) => {
+      const connector = createConnector(path);
+      await faultOf(connector.reach(limit(100)), isBun ? "SocketDead" : "Timeout");
+      connector.close();
+    }),
+  );
+
   async function refused(path: string, code: Parameters<typeof faultOf>[1]): Promise<void> {
     const connector = createConnector(path);
     await faultOf(connector.reach(limit()), code);
@@ -379,7 +396,7 @@ describe("no connection", () => {
       await refused(join(folder, "pods-api.sock"), "SocketDead");
     }));
 
-  test("a datagram socket", async (t) => {
+  test("a datagram socket", slow, async (t) => {
     if (spawnSync("python3", ["--version"]).status !== 0) return t.skip("no python3 to make one");
     const bind =
       "import socket, sys, time; s = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM); s.bind(sys.argv[1]); " +
@@ -388,7 +405,7 @@ describe("no connection", () => {
       const path = join(folder, "s.sock");
       const child = await startChild("python3", ["-c", bind, path]);
       try {
-        await refused(path, "NotGrpc");
+        await refused(path, isBun ? "SocketDead" : "NotGrpc");
       } finally {
         await endChild(child);
       }

@@ -283,7 +283,7 @@ async function withConnect(
     const socket = connect(path);
     const closed = new Promise((resolve) => socket.once("close", resolve));
     try {
-      await use(openHttp2(socket, async (error) => new Fault("SocketDead", error.message)));
+      await use(openHttp2(socket, (error) => new Fault("SocketDead", error.message)));
     } finally {
       socket.destroy();
       await closed;

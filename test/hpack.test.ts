@@ -16,6 +16,9 @@ import {
   listen,
 } from "./http2_frames.ts";
 
+// Bun ends a test after 5 s unless told otherwise, and a machine that is busy may need them.
+const slow = { timeout: 60_000 };
+
 const limit = 1 << 16;
 
 function bytes(hex: string): Buffer {
@@ -126,7 +129,7 @@ describe("header blocks of the runtime's own HTTP/2 server", () => {
   const answers = fc.sample(fc.dictionary(name, value, { minKeys: 1, maxKeys: 6 }), { numRuns: 40, seed: 7 });
   const cases = answers.flatMap((answer, index) => [answer, { ...answer, ...answers[index >> 1] }]);
 
-  test("every answer is decoded, with a table that is kept, closed and opened again", () =>
+  test("every answer is decoded, with a table that is kept, closed and opened again", slow, () =>
     inFolder(async (folder) => {
       let served = 0;
       const server = createServer();
@@ -178,7 +181,8 @@ describe("header blocks of the runtime's own HTTP/2 server", () => {
       for (const [index, { date, ...fields }] of decoded.entries()) {
         assert.deepEqual(fields, { ":status": "200", ...cases[index] });
       }
-    }));
+    }),
+  );
 });
 
 describe("what breaks RFC 7541", () => {
@@ -274,7 +278,7 @@ describe("encodeHeaders", () => {
 });
 
 describe("mutated blocks", () => {
-  test("each is decoded or refused with HpackError", () => {
+  test("each is decoded or refused with HpackError", slow, () => {
     const decode = (block: Uint8Array) => {
       try {
         createHpackDecoder(limit).decode(block);

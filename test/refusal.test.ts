@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { chmodSync, chownSync, mkdirSync, symlinkSync, writeFileSync } from "node:fs";
+import { chmodSync, chownSync, mkdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { describe, test } from "node:test";
 import type { Fault } from "../lib/fault.ts";
@@ -30,6 +30,7 @@ function errno(code: string): NodeJS.ErrnoException {
 
 function makeFile(path: string, mode = 0o755): string {
   mkdirSync(dirname(path), { recursive: true });
+  rmSync(path, { force: true });
   writeFileSync(path, "");
   chmodSync(path, mode);
   return path;
