@@ -4,6 +4,7 @@
 import type * as v from "valibot";
 import type { Listing, PodsClient } from "./client.ts";
 import type { Code } from "./codes.ts";
+import type { KubeletProcess } from "./kubelet_process.ts";
 import type { Thresholds } from "./range.ts";
 import type { SocketFile } from "./socket.ts";
 import type { Status } from "./status.ts";
@@ -52,6 +53,8 @@ export interface Context {
   readonly nodeName: string;
   /** Of `--kubelet-root`. */
   readonly kubeletRoot: string | undefined;
+  /** The kubelet that runs here and that is asked, where its command line was looked for and found. */
+  readonly kubelet: KubeletProcess | undefined;
   /** The start of the run, ms since the epoch. */
   readonly nowMs: number;
   /** What is left of the deadline, in ms. */
@@ -62,11 +65,15 @@ export interface Context {
    */
   socket(): SocketFile;
   /**
-   * The pods, listed once whoever asks; those that are not static have their source and nothing else. Calls that the rate limit refuses are made again for as long as the deadline
-   * allows, at most three times.
+   * The pods, listed once whoever asks, and the same fault for whoever asks where they cannot be; those that are not
+   * static have their source and nothing else. Calls that the rate limit refuses are made again for as long as the
+   * deadline allows, at most three times.
+   * @param how With `again` the kubelet is asked once more, whatever came of it before.
    * @throws Fault
    */
-  listing(): Promise<Listing>;
+  listing(how?: { readonly again?: boolean }): Promise<Listing>;
+  /** What a check before this one listed; asks nobody. */
+  listed(): Listing | undefined;
 }
 
 /** The entries of an option schema. */
@@ -97,13 +104,47 @@ export interface Check {
   /** What `--warning` and `--critical` speak of; a check without it takes neither. */
   readonly metric?: CheckMetric;
   readonly options: OptionEntries;
+  /** Asks the kubelet nothing: where its socket is plays no part. */
+  readonly offline?: boolean;
+  /** Not run by `all` unless it is named. */
+  readonly onRequest?: boolean;
+  /** Whether it goes by the node's static pod manifests, and so by the node's name. */
+  readonly readsManifests?: (options: never) => boolean;
+  /** What is wrong with options that are each right, in one line; undefined where nothing is. */
+  readonly misuse?: (options: never, timeoutMs: number) => string | undefined;
   run(context: Context, options: never): Promise<Outcome>;
 }
 
-/** Declares a check. */
+/**
+ * Declares a check.
+ * @param check What it throws as a `Fault` becomes the code of its report; anything else `InternalError`.
+ * @example
+ * ```ts
+ * import assert from "node:assert/strict";
+ * import { defineCheck, run } from "./mod.ts";
+ *
+ * const crowded = defineCheck({
+ *   name: "crowded",
+ *   summary: "are there over 110 pods",
+ *   okCode: "Ready",
+ *   options: {},
+ *   async run(context) {
+ *     const { pods } = await context.listing();
+ *     const value = pods.length;
+ *     return { summary: `${value} pods`, findings: [], metrics: [{ name: "pods", value, unit: "", min: 0 }] };
+ *   },
+ * });
+ * const socket = "/var/lib/kubelet/pods-api/pods-api.sock";
+ * const runs = [{ check: crowded, options: {} }];
+ * const { status } = await run({ name: "crowded", runs, socket, nodeName: "node-1", timeoutMs: 2000 });
+ * assert.equal(status, "OK");
+ * ```
+ */
 export function defineCheck<T extends OptionEntries>(
-  check: Omit<Check, "options" | "run" | "metric"> & {
+  check: Omit<Check, "options" | "run" | "metric" | "readsManifests" | "misuse"> & {
     readonly options: T;
+    readonly readsManifests?: (options: OptionValues<T>) => boolean;
+    readonly misuse?: (options: OptionValues<T>, timeoutMs: number) => string | undefined;
     readonly metric?: CheckMetric<OptionValues<T>>;
     run(context: Context, options: OptionValues<T>): Promise<Outcome>;
   },

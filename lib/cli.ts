@@ -1,13 +1,15 @@
 // Reads a command line into what is to be done. Nothing is done here: main.ts is the only place that acts and exits.
 
+import { existsSync } from "node:fs";
 import { basename } from "node:path";
 import { parseArguments } from "./arguments.ts";
 import type { Check, OptionEntries } from "./check.ts";
+import type { ApiVersion } from "./client.ts";
 import type { Code } from "./codes.ts";
 import { commonOptions, thresholdOptions } from "./common_options.ts";
 import { defaultTimeoutMs, type ExitRules, helpExit, type Profile, profiles } from "./exit.ts";
 import { Fault } from "./fault.ts";
-import type { Output } from "./format.ts";
+import type { Output } from "./format_text.ts";
 import { findNodeName, findSocket } from "./node.ts";
 import { listOf, notes, oneOf, option } from "./option.ts";
 import { ascii, plain } from "./plain.ts";
@@ -31,17 +33,36 @@ export type Plan =
       readonly rules: ExitRules;
       readonly run: RunOptions;
       readonly output: Output;
+      /** Where the output goes, in place of the standard output. */
+      readonly outputFile: string | undefined;
       readonly verbose: boolean;
       readonly quiet: boolean;
-      /** Lines that say where the values came from. */
+      /** Lines that say where the values came from: `socket: `, but for offline checks, `node: ` and others. */
       readonly origins: readonly string[];
+      /** Which values nobody gave. */
+      readonly defaults: { readonly socket: boolean; readonly node: boolean };
+      /** Whether the command line of the kubelet that runs may tell better than the defaults do. */
+      readonly consult: boolean;
     }
   | { readonly kind: "help"; readonly about: string | undefined; readonly exitStatus: number }
   | { readonly kind: "version"; readonly exitStatus: number }
-  | { readonly kind: "explain" | "simulate"; readonly words: readonly string[] };
+  | { readonly kind: (typeof helpers)[number]; readonly words: readonly string[] };
+
+// Commands that ask no kubelet.
+const helpers = ["explain", "simulate", "selftest", "completion", "install"] as const;
+
+/** Words that are commands and no check, each with what it does. */
+export const commandSummaries: Readonly<Record<"all" | (typeof helpers)[number], string>> = {
+  all: "all of these over one connection and one listing; the worst status wins",
+  explain: "what a code means, likely causes, what to do; without a code the list of codes",
+  simulate: "serve the Pods API of a healthy or broken node, for trying things out",
+  selftest: "every code in every profile against simulated nodes, on this machine",
+  completion: "print the completion for bash, zsh or fish",
+  install: "copy this binary to a path, from an image without a shell",
+};
 
 /** Words that are commands and no check. */
-export const commands: readonly string[] = ["all", "explain", "simulate"];
+export const commands: readonly string[] = Object.keys(commandSummaries);
 
 /** The name of a link that stands for the profile nagios and may name a check: `check_kubelet_static_pods`. */
 const linkName = /^check_kubelet_(\w+)$/;
@@ -79,11 +100,12 @@ export function optionsOf(check: Check): OptionEntries {
 /** The options of `all`: those of every check, and which checks to run. */
 export function optionsOfAll(checks: readonly Check[]): OptionEntries {
   const names = checks.map(({ name }) => name);
+  const usual = checks.filter(({ onRequest }) => onRequest !== true).map(({ name }) => name);
   return {
     checks: option(...listOf(oneOf(...names)), {
       value: "CHECK,...",
       list: true,
-      description: `which checks to run (default: ${names.join(",")})`,
+      description: `which checks to run (default: ${usual.join(",")})`,
     }),
     ...Object.fromEntries(
       checks.flatMap(({ options }) => Object.entries(options)).filter(([, schema]) => notes(schema).alone !== true),
@@ -111,7 +133,8 @@ export function plan(checks: readonly Check[], invocation: Invocation): Plan {
   if (name === "--version" || name === "-V" || words.includes("--version") || words.includes("-V")) {
     return { kind: "version", exitStatus: helpExit(profile, spelledOut) };
   }
-  if (name === "explain" || name === "simulate") return { kind: name, words };
+  const helper = helpers.find((known) => known === name);
+  if (helper !== undefined) return { kind: helper, words };
 
   const check = checks.find((known) => known.name === name);
   if (check === undefined && name !== "all") {
@@ -129,7 +152,9 @@ interface CommonValues {
   readonly timeout?: number;
   readonly profile?: Profile;
   readonly output: Output;
+  readonly outputFile?: string;
   readonly severity?: readonly (readonly [Code, Status])[];
+  readonly apiVersion: ApiVersion | "auto";
   readonly maxBytes: number;
   readonly npdWarning: "ok" | "problem";
   readonly strict: boolean;
@@ -139,6 +164,7 @@ interface CommonValues {
   readonly critical?: Range;
   readonly for?: ExitRules["purpose"];
   readonly checks?: readonly string[];
+  readonly manifests?: string;
 }
 
 function planRun(
@@ -154,9 +180,26 @@ function planRun(
   if (common.for !== undefined && profile !== "kube") {
     throw new Fault("BadUsage", `${from.for} goes with --profile kube, and the profile is ${profile}`);
   }
-  const wanted = check === undefined ? checks.filter(({ name }) => common.checks?.includes(name) ?? true) : [check];
+  const wanted =
+    check === undefined
+      ? checks.filter(({ name, onRequest }) => common.checks?.includes(name) ?? onRequest !== true)
+      : [check];
+  const timeoutMs = common.timeout ?? defaultTimeoutMs(profile);
+  for (const each of wanted) {
+    const misuse = each.misuse?.(values as never, timeoutMs);
+    if (misuse !== undefined) throw new Fault("BadUsage", misuse);
+  }
   const socket = findSocket(common.socket, common.kubeletRoot);
   const node = findNodeName(common.nodeName, environment);
+  const defaults = {
+    socket: common.socket === undefined && common.kubeletRoot === undefined,
+    node: node.from === "host name",
+  };
+  const readsManifests = wanted.some((each) => each.readsManifests?.(values as never));
+  const seeksManifests = readsManifests && (defaults.node || common.manifests === undefined);
+  // Looking through /proc takes longer than asking the kubelet: what is where it should be needs no looking for.
+  const isOffline = wanted.every(({ offline }) => offline);
+  const seeksSocket = defaults.socket && !isOffline && !existsSync(socket.value);
   return {
     kind: "run",
     rules: {
@@ -171,18 +214,22 @@ function planRun(
       socket: socket.value,
       nodeName: node.value,
       kubeletRoot: common.kubeletRoot,
-      timeoutMs: common.timeout ?? defaultTimeoutMs(profile),
+      timeoutMs,
       maxBytes: common.maxBytes,
+      apiVersion: common.apiVersion,
       thresholds: { warning: common.warning, critical: common.critical },
       severity: new Map(common.severity ?? []),
     },
     output: common.output,
+    outputFile: common.outputFile,
     verbose: common.verbose,
     quiet: common.quiet,
     origins: [
-      `socket: ${socket.value} (${from.socket ?? from.kubeletRoot ?? socket.from})`,
+      ...(isOffline ? [] : [`socket: ${socket.value} (${from.socket ?? from.kubeletRoot ?? socket.from})`]),
       `node: ${node.value} (${from.nodeName ?? node.from})`,
     ],
+    defaults,
+    consult: seeksManifests || seeksSocket,
   };
 }
 
@@ -191,11 +238,11 @@ export function failureLine(profile: Profile, code: "BadUsage" | "InternalError"
   switch (profile) {
     case "nagios": {
       const status = code === "Timeout" ? "CRITICAL" : "UNKNOWN";
-      return `${plain(`KUBELET-PROBE ${status} - ${code}: ${message}`, 400).replaceAll("|", "/")}\n`;
+      return `${plain(`KUBELET-PROBE ${status} - ${code}: ${message}`, 700).replaceAll("|", "/")}\n`;
     }
     case "npd":
       return `${ascii(`${code}: ${message}`, 80)}\n`;
     case "kube":
-      return `${plain(`${code}: ${message}`, 400)}\n`;
+      return `${plain(`${code}: ${message}`, 700)}\n`;
   }
 }

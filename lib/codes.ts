@@ -29,6 +29,7 @@ const table = {
   Initializing: { status: "WARNING", brief: "the kubelet does not serve its inventory yet" },
   RateLimited: { status: "WARNING", brief: "the rate limit of the Pods API refuses calls" },
   WatchDropped: { status: "WARNING", brief: "the kubelet ended the watch" },
+  WatchDiverged: { status: "CRITICAL", brief: "a watch and a listing differ in what they must not" },
   AnswerTooLarge: { status: "UNKNOWN", brief: "the answer is over the limit of this client" },
   ConnectionLost: { status: "CRITICAL", brief: "the connection broke during the call" },
   Undecodable: { status: "UNKNOWN", brief: "the answer is not valid protobuf" },
@@ -57,7 +58,18 @@ export type Code = keyof typeof table;
 /** Every code, in the order of the documentation. */
 export const codes: Readonly<Record<Code, CodeEntry>> = Object.freeze(table);
 
-/** Whether `text` is a code, spelled as in the table. */
+/**
+ * Whether `text` is a code, spelled as in the table.
+ * @example
+ * ```ts
+ * import assert from "node:assert/strict";
+ * import { codes, isCode } from "./mod.ts";
+ *
+ * const text: string = "Initializing";
+ * assert.ok(isCode(text) && codes[text].status === "WARNING");
+ * assert.ok(!isCode("initializing"));
+ * ```
+ */
 export function isCode(text: string): text is Code {
   return Object.hasOwn(table, text);
 }

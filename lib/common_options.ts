@@ -1,8 +1,9 @@
 // The options that every check takes.
 
+import { apiVersions } from "./client.ts";
 import { type Code, codes, isCode } from "./codes.ts";
 import { profiles } from "./exit.ts";
-import { outputs } from "./format.ts";
+import { outputs } from "./format_text.ts";
 import {
   absolutePath,
   anyText,
@@ -52,6 +53,10 @@ export const commonOptions = {
     fallback: "text",
     description: "what to print",
   }),
+  outputFile: option(...absolutePath, {
+    value: "PATH",
+    description: "puts --output into this file, whole or not at all, and prints the text of the profile",
+  }),
   severity: option(
     ...listOf<readonly [Code, Status]>([
       parseSeverity,
@@ -59,6 +64,11 @@ export const commonOptions = {
     ]),
     { value: "CODE=STATUS,...", list: true, description: "give a code another status" },
   ),
+  apiVersion: optionWithDefault(...oneOf("auto", ...apiVersions), {
+    value: `auto|${apiVersions.join("|")}`,
+    fallback: "auto",
+    description: "the version of the Pods API; auto takes the first of these that the server has",
+  }),
   maxBytes: optionWithDefault(...wholeNumber(1, 2 ** 31 - 1), {
     value: "BYTES",
     fallback: String(64 << 20),

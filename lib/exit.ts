@@ -32,7 +32,19 @@ const table: Readonly<Record<Profile, Readonly<Record<Status | "usage", number>>
 // What a restart of the container can help with: its view of the node is stale.
 const restartHelps: readonly Code[] = ["SocketDead", "SocketMissing", "SocketNotASocket", "Timeout"];
 
-/** The exit status of a verdict. */
+/**
+ * The exit status of a verdict.
+ * @example
+ * ```ts
+ * import assert from "node:assert/strict";
+ * import { exitStatus } from "./mod.ts";
+ *
+ * const verdict = { status: "WARNING", code: "Initializing" } as const;
+ * assert.equal(exitStatus(verdict, { profile: "nagios" }), 1);
+ * assert.equal(exitStatus(verdict, { profile: "kube", purpose: "readiness" }), 1);
+ * assert.equal(exitStatus(verdict, { profile: "kube", purpose: "liveness" }), 0);
+ * ```
+ */
 export function exitStatus(verdict: { readonly status: Status; readonly code: Code }, rules: ExitRules): number {
   const { status, code } = verdict;
   if (code === "BadUsage") return usageExit(rules.profile);

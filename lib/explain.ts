@@ -84,6 +84,7 @@ function explainCode(code: Code): string {
   lines.push("", ...exitLines(code), "", ...wrap(reportedBy(code)));
   const advice = overrideAdvice(code);
   if (advice !== "") lines.push(...wrap(advice));
+  lines.push("", `The same with links: docs/codes.md#${code.toLowerCase()}`);
   return `${lines.join("\n")}\n`;
 }
 

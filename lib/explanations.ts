@@ -21,7 +21,7 @@ export interface Explanation {
 const socket = "/var/lib/kubelet/pods-api/pods-api.sock";
 const manifests = "/etc/kubernetes/manifests";
 
-const overSocket = ["socket", "ready", "rate-limit"];
+const overSocket = ["socket", "ready", "watch", "rate-limit"];
 
 const isRunning = [
   "Is the kubelet running, and what did it say last?",
@@ -70,16 +70,21 @@ export const explanations: Readonly<Record<Code, Explanation>> = {
     checks: ["rate-limit"],
   },
   WatchHealthy: {
-    meaning: "A watch opened, reached its first full state and held for as long as was asked.",
+    meaning:
+      "A watch opened, reached its first full state and held for as long as was asked, and the pods it showed were those " +
+      "of a listing, but for pods that came, went or ended in between.",
     causes: [],
     actions: [],
-    checks: [],
+    checks: ["watch"],
   },
   ManifestsClean: {
-    meaning: "The kubelet makes one pod of every file in the folder of static pod manifests.",
+    meaning:
+      "The kubelet of 1.37 makes one pod of every file in the folder of static pod manifests. This is also the answer for " +
+      "a folder that does not exist, which is an empty one to the kubelet. The kubelet is not asked: whether the pods run " +
+      "is another question, see the check static-pods.",
     causes: [],
     actions: [],
-    checks: [],
+    checks: ["manifests"],
   },
 
   SocketMissing: {
@@ -141,6 +146,8 @@ export const explanations: Readonly<Record<Code, Explanation>> = {
       "In a container: the socket file is mounted and not its folder. A kubelet makes a new file at each start, and the " +
         "mount keeps the old one.",
       "The kubelet runs without the Pods API: the feature gate PodsAPI was turned off, or the kubelet was downgraded.",
+      "Rarely: the kubelet is there but stopped or frozen, and thousands of connections wait. The runtime of the binary " +
+        "does not tell a full queue from a refusal.",
     ],
     actions: [
       isRunning,
@@ -150,7 +157,7 @@ export const explanations: Readonly<Record<Code, Explanation>> = {
         "systemctl show kubelet -p ActiveEnterTimestamp",
       ],
       [
-        "In the container: is the file itself mounted? Mount the folder pods-api.",
+        "In the container: is the file itself mounted? Mount the folder pods-api. The check socket says so beforehand.",
         "grep pods-api /proc/self/mountinfo",
       ],
       [
@@ -164,16 +171,25 @@ export const explanations: Readonly<Record<Code, Explanation>> = {
   },
   SocketInsecure: {
     meaning:
-      "Somebody besides the owner can connect to the socket, or can replace it with their own. The API gives whole pods, " +
-      "the values of their environment included, and takes no credentials.",
+      "Somebody besides the owner can connect to the socket, or can replace it or a folder on the way to it with their own. " +
+      "The API gives whole pods, the values of their environment included, and takes no credentials. Who that is comes " +
+      "from owners, modes and sticky bits of every folder and link, and from /etc/passwd and /etc/group; users of a " +
+      "directory service and access control lists are not seen.",
     causes: [
       "The kubelet runs with another umask than 022. It sets no mode: 0755 for the socket and 0750 for its folder are " +
         "what umask 022 leaves.",
       "Somebody changed a mode or an owner to let an agent in.",
-      "The kubelet's root folder lies below a folder that others can write to.",
+      "The kubelet's root folder, or what a link on the way leads to, lies below a folder that others can write to.",
+      "A user was added to a group that the socket or a folder is open to.",
     ],
     actions: [
-      ["See owner and mode of every folder on the way.", `namei -l ${socket}`],
+      [
+        "See owner and mode of every folder on the way, and who is in the group.",
+        "kubelet-probe socket -v",
+        `namei -l ${socket}`,
+        "getent group GROUP",
+        `getfacl -p $(dirname ${socket})`,
+      ],
       [
         "With which umask does the kubelet run? Set UMask=0022 in its unit if it is another.",
         "systemctl show kubelet -p UMask",
@@ -187,7 +203,7 @@ export const explanations: Readonly<Record<Code, Explanation>> = {
     checks: ["socket"],
     otherStatus: {
       status: "WARNING",
-      when: "where nobody can get there today: a folder above keeps them out, or the group has no member",
+      when: "where nobody gets there now, and one step would do: a folder above keeps them out, or the group is empty",
     },
   },
   PermissionDenied: {
@@ -247,7 +263,7 @@ export const explanations: Readonly<Record<Code, Explanation>> = {
       ["What did the kubelet say?", "journalctl -u kubelet --since -5min --no-pager | tail -50"],
       ["In a container: give timeoutSeconds more than --timeout, and --timeout more than a slow answer takes."],
     ],
-    checks: [...overSocket, "static-pods"],
+    checks: [...overSocket, "manifests", "static-pods"],
   },
   NotGrpc: {
     meaning: "A server answers on the socket, and what it says is not HTTP/2 with gRPC.",
@@ -271,7 +287,7 @@ export const explanations: Readonly<Record<Code, Explanation>> = {
       "The kubelet is newer than this probe, and serves another version of the API.",
     ],
     actions: [["Ask at the path of the Pods API.", `kubelet-probe ready --socket ${socket}`], version],
-    checks: ["ready", "rate-limit"],
+    checks: ["ready", "watch", "rate-limit"],
   },
   Initializing: {
     meaning:
@@ -301,7 +317,7 @@ export const explanations: Readonly<Record<Code, Explanation>> = {
         "openssl x509 -noout -enddate -in kubelet-client-current.pem",
       ],
     ],
-    checks: ["ready"],
+    checks: ["ready", "watch"],
     otherStatus: {
       status: "CRITICAL",
       when: "once it has lasted longer than --init-grace (5m), counted from the time of the socket file",
@@ -328,7 +344,7 @@ export const explanations: Readonly<Record<Code, Explanation>> = {
       ],
       ["Let the agent use WatchPods, which costs no token, or keep what it listed."],
     ],
-    checks: ["ready", "rate-limit"],
+    checks: ["ready", "watch", "rate-limit"],
     otherStatus: { status: "CRITICAL", when: "in the check rate-limit, when no call at all is admitted" },
   },
   WatchDropped: {
@@ -341,7 +357,25 @@ export const explanations: Readonly<Record<Code, Explanation>> = {
       ["Did the kubelet drop it?", "journalctl -u kubelet --since -5min | grep -i 'watch client'"],
       ["An agent has to list again after this: what changed meanwhile is lost."],
     ],
-    checks: [],
+    checks: ["watch"],
+  },
+  WatchDiverged: {
+    meaning:
+      "A pod that two watches showed is not in the listing made between them, or one that two listings had is not in the " +
+      "watch between them. The two may differ in pods that come, go or end, but not in one that is there all the time: " +
+      "who follows this watch has a wrong inventory.",
+    causes: [
+      "Something between the probe and the kubelet answers in its place, from a copy of its own.",
+      "A fault of this version of the kubelet.",
+      "A static pod whose manifest was taken away and put back within the run: it has its old UID again.",
+    ],
+    actions: [
+      ["Does it last?", "kubelet-probe watch -v --timeout 30s"],
+      ["Who serves the socket?", "ss -xlp | grep pods-api"],
+      version,
+      ["Restart the agents that follow a watch: they list again at their start."],
+    ],
+    checks: ["watch"],
   },
   AnswerTooLarge: {
     meaning:
@@ -355,7 +389,7 @@ export const explanations: Readonly<Record<Code, Explanation>> = {
       ["How many pods are there?", "crictl pods -q | wc -l"],
       ["Allow more, for once.", "kubelet-probe ready -v --max-bytes 268435456 --timeout 60s"],
     ],
-    checks: ["ready"],
+    checks: ["ready", "watch"],
   },
   ConnectionLost: {
     meaning: "The connection broke during the call, and again at a second try: end of file, reset or GOAWAY.",
@@ -382,13 +416,13 @@ export const explanations: Readonly<Record<Code, Explanation>> = {
       "This probe has a bug.",
     ],
     actions: [version, ["Report it, with both versions and the line that was printed."]],
-    checks: ["ready", "rate-limit"],
+    checks: ["ready", "watch", "rate-limit"],
   },
   ServerError: {
     meaning: "The kubelet answered the call with an error that has no code of its own. The message names it.",
     causes: ["The kubelet has a fault of its own.", "The server at the path is not the kubelet."],
     actions: [["What did the kubelet say?", "journalctl -u kubelet --since -5min --no-pager | tail -50"], version],
-    checks: ["ready"],
+    checks: ["ready", "watch"],
   },
   InventoryUnavailable: {
     meaning:
@@ -405,10 +439,10 @@ export const explanations: Readonly<Record<Code, Explanation>> = {
   StaticPodMissing: {
     meaning:
       "A static pod that must be on this node is not listed by the kubelet. Static pods are matched by namespace and full " +
-      "name, which ends with the node's name.",
+      "name, which ends with the node's name. In the check manifests: the folder gives fewer pods than --pods demands.",
     causes: [
-      "The kubelet does not take the manifest: it cannot be read or was refused. A broken edit removes a running pod at " +
-        "the next scan, within 20 seconds.",
+      "The kubelet does not take the manifest, and the message says why it was refused if it is known. A broken edit " +
+        "removes a running pod at the next scan, within 20 seconds.",
       "The manifest was moved away, as kubeadm and backups do, and did not come back.",
       "The kubelet reads another folder than the one the probe reads.",
       "The node is called otherwise than the probe takes it to be.",
@@ -417,16 +451,20 @@ export const explanations: Readonly<Record<Code, Explanation>> = {
     ],
     actions: [
       [
-        "What does the kubelet say of its manifests?",
-        `ls -la ${manifests}`,
+        "What becomes of each manifest, and what does the kubelet say of them?",
+        "kubelet-probe manifests -v",
         "journalctl -u kubelet -b | grep -iE 'manifest|config path' | tail",
       ],
-      ["Which folder does it read?", "grep staticPodPath /var/lib/kubelet/config.yaml"],
+      [
+        "Which folder does it read?",
+        "grep staticPodPath /var/lib/kubelet/config.yaml",
+        "tr '\\0' '\\n' < /proc/$(pidof kubelet)/cmdline",
+      ],
       ["Which static pods are listed, and under which names?", "kubelet-probe static-pods --output json"],
       ["Do its containers run all the same?", "crictl ps -a"],
       ["For another node name give --node-name NAME."],
     ],
-    checks: ["static-pods"],
+    checks: ["static-pods", "manifests"],
     otherStatus: {
       status: "WARNING",
       when: "while its manifest is younger than a scan (20 s) and 10 s more, or the kubelet has served for less than 10 s",
@@ -484,7 +522,8 @@ export const explanations: Readonly<Record<Code, Explanation>> = {
   StaticPodUnexpected: {
     meaning:
       "The kubelet runs a static pod from a file, and neither a manifest nor --expect explains it. Whoever can write to " +
-      "the kubelet's manifests can run anything as root, so this is worth a look.",
+      "the kubelet's manifests can run anything as root, so this is worth a look. In the check manifests: the folder " +
+      "gives more pods than --pods demands.",
     causes: [
       "The list of --expect is out of date.",
       "The kubelet reads another folder than the one the probe reads.",
@@ -500,12 +539,13 @@ export const explanations: Readonly<Record<Code, Explanation>> = {
       ["What runs in the pod?", "crictl pods --name NAME", "crictl ps --pod ID"],
       ["If it belongs there, add it to --expect."],
     ],
-    checks: ["static-pods"],
+    checks: ["static-pods", "manifests"],
   },
   StaticPodStale: {
     meaning:
       "A static pod is listed with other images than its manifest has, and the manifest is old enough to have been read: " +
-      "the kubelet runs an earlier version of it.",
+      "the kubelet runs an earlier version of it. A manifest that was only touched, or changed in a comment, makes no pod " +
+      "stale: the kubelet sees no change in it.",
     causes: [
       "Two files give the same pod, such as a copy named .bak, and the kubelet takes the last one by name.",
       "The old pod is still being terminated, and the new one waits for that.",
@@ -520,40 +560,66 @@ export const explanations: Readonly<Record<Code, Explanation>> = {
   },
 
   ManifestRefused: {
-    meaning: "A manifest is meant to be a pod, and the kubelet does not run it. The message names file and reason.",
+    meaning:
+      "A manifest says that it is a Pod, the kubelet of 1.37 does not run it, and no other file gives that pod. The " +
+      "message names file and reason.",
     causes: [
       "It refers to something of the API server: a service account, Secret, ConfigMap, claim or the like. Kubelets of " +
-        "1.37 refuse that; older ones run it.",
-      "It is not a valid pod: no name, a wrong name, no container, no image.",
+        "1.37 refuse that; older ones can be told to run it.",
+      "It is not a valid pod: no name, a wrong name, no container, no image. Keys are case-sensitive.",
       "It was broken by an edit.",
+      "It is a patch or a template that does not belong into the folder.",
     ],
     actions: [
-      ["What does the kubelet say of it?", "journalctl -u kubelet -b | grep -i 'manifest file' | tail"],
+      [
+        "See every file with its verdict, and what the kubelet says.",
+        "kubelet-probe manifests -v",
+        "journalctl -u kubelet -b | grep -i 'manifest file' | tail",
+      ],
       ["Mend the file, or move it out of the folder. The kubelet reads it again within 20 seconds."],
+      ["Try a change before it gets to the node.", "kubelet-probe manifests --manifests /DIR --node-name NAME"],
     ],
-    checks: ["static-pods"],
+    checks: ["manifests", "static-pods"],
+    otherStatus: {
+      status: "WARNING",
+      when: "in all, where the kubelet lists the pod: it is older, or has not read the file again yet",
+    },
   },
   ManifestIgnored: {
     meaning:
       "The folder of manifests has something of which the kubelet makes no pod: a file that is no pod, an empty file, a " +
-      "link to nothing, or further documents behind the first one of a file.",
+      "link to nothing, a patch of a pod that another file gives, or further documents behind the first one of a file. " +
+      "The check static-pods only reports files whose text is broken, for there may be a pod in them that is missed.",
     causes: [
       "A file is there by mistake: a patch, a list, a README.",
       "Several pods were put into one file. The kubelet reads the first document only.",
+      "A broken edit: the file is no YAML any more. The pod it gave is taken away at the next scan.",
     ],
-    actions: [["Give each pod a file of its own, and move the rest away.", `ls -la ${manifests}`]],
-    checks: [],
+    actions: [
+      ["See every file with its verdict.", "kubelet-probe manifests -v"],
+      ["Give each pod a file of its own, and move the rest away.", `ls -la ${manifests}`],
+      ["For files that are to stay, name them: --ignore 'README*'."],
+    ],
+    checks: ["manifests", "static-pods"],
   },
   ManifestShadowed: {
-    meaning: "Two files give one pod, and the kubelet runs the one that is last by name.",
-    causes: ["A backup was left beside the manifest, such as kube-apiserver.yaml.bak: any extension counts."],
-    actions: [["Keep backups elsewhere.", `ls -la ${manifests}`]],
-    checks: [],
+    meaning:
+      "Two files give one pod, and the kubelet runs the one that is last by name; or two files give their pods one " +
+      "metadata.uid, and the kubelet keeps one of the two, no matter which.",
+    causes: [
+      "A backup was left beside the manifest, such as kube-apiserver.yaml.bak: any extension counts.",
+      "A manifest was copied with its metadata.uid, or without a change of its name.",
+    ],
+    actions: [
+      ["Which files, and which one runs?", "kubelet-probe manifests -v", `grep -nE 'image:|uid:' ${manifests}/*`],
+      ["Keep backups elsewhere, or under a name that begins with a dot.", `ls -la ${manifests}`],
+    ],
+    checks: ["manifests"],
   },
   ManifestsUnreadable: {
     meaning:
-      "The manifests, or the kubelet's configuration that says where they are, could not be read. What should run here " +
-      "is not known.",
+      "The manifests, one of them, or the kubelet's configuration that says where they are, could not be read. What " +
+      "should run here is not known.",
     causes: [
       "The probe does not run as root.",
       "A path is wrong: a part of it is a file, or --kubelet-config names none.",
@@ -564,7 +630,11 @@ export const explanations: Readonly<Record<Code, Explanation>> = {
       ["Does the disk have errors?", "dmesg -T | grep -iE 'I/O error|remount' | tail"],
       ["Name the pods instead, and no file is read: --expect NAMESPACE/NAME,..."],
     ],
-    checks: ["static-pods"],
+    checks: ["manifests", "static-pods"],
+    otherStatus: {
+      status: "CRITICAL",
+      when: "in the check manifests, where --pods demands some and there is no folder",
+    },
   },
 
   ThresholdExceeded: {
@@ -575,7 +645,7 @@ export const explanations: Readonly<Record<Code, Explanation>> = {
       ["What is the main metric, and what are its ranges?", "kubelet-probe CHECK --help"],
       ["See more.", "kubelet-probe CHECK -v"],
     ],
-    checks: ["ready", "static-pods", "rate-limit"],
+    checks: ["ready", "manifests", "static-pods", "watch", "rate-limit"],
     otherStatus: { status: "CRITICAL", when: "outside the range of --critical" },
   },
   BadUsage: {
@@ -597,6 +667,6 @@ export const explanations: Readonly<Record<Code, Explanation>> = {
       ["Give --timeout less time than whatever runs the probe gives it."],
       ["Report anything else, with the line that was printed and the version.", "kubelet-probe --version"],
     ],
-    checks: ["socket", "ready", "static-pods", "rate-limit"],
+    checks: ["socket", "ready", "manifests", "static-pods", "watch", "rate-limit"],
   },
 };

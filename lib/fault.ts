@@ -10,6 +10,8 @@ export interface FaultDetails {
   readonly grpcMessage?: string;
   /** The operating system's error name, such as ECONNREFUSED. */
   readonly errno?: string;
+  /** Of RateLimited: the client's own budget was used up, and the kubelet was not asked. */
+  readonly own?: true;
   /** Of InventoryUnavailable: the code of what was in the way. */
   readonly cause?: Code;
 }

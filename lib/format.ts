@@ -1,154 +1,38 @@
-// What is printed of a report. Formats show a verdict; they never decide one.
+// What is printed of a report, in every form there is. Formats show a verdict; they never decide one.
 
-import { codes } from "./codes.ts";
-import { formatDuration } from "./duration.ts";
-import type { Profile } from "./exit.ts";
-import { ascii, plain, safeJson } from "./plain.ts";
-import { type CheckReport, type JudgedMetric, type Report, round } from "./probe.ts";
-import { version } from "./version.ts";
+import { formatCheckmk } from "./format_checkmk.ts";
+import { toJson } from "./format_json.ts";
+import { formatPrometheus } from "./format_prometheus.ts";
+import { type FormatOptions, formatText, type Output } from "./format_text.ts";
+import { safeJson } from "./plain.ts";
+import type { Report } from "./probe.ts";
 
-/** The forms of output. */
-export const outputs = ["text", "json"] as const;
-/** One of them. */
-export type Output = (typeof outputs)[number];
+export { toJson } from "./format_json.ts";
+export { type FormatOptions, type Output, outputs } from "./format_text.ts";
 
-/** What the formats need to know besides the report. */
-export interface FormatOptions {
-  readonly profile: Profile;
-  readonly exitStatus: number;
-  readonly verbose: boolean;
-  /** Further lines for `--verbose`: where the values came from. */
-  readonly origins?: readonly string[] | undefined;
-}
-
-// Long enough for what matters, short enough for every transport: old NRPE cuts at 1024 bytes, all of it.
-const lineLimit = 400;
-const npdLimit = 80;
-// A container's message may have a megabyte, and is told in full by nobody.
-const textLimit = 1000;
-
-/** @returns The output, with a line end. */
+/**
+ * @returns The output, with a line end.
+ * @example
+ * ```ts
+ * import assert from "node:assert/strict";
+ * import { checks, format, run } from "./mod.ts";
+ *
+ * const check = checks.find(({ name }) => name === "socket")!;
+ * const socket = "/nonexistent/pods-api.sock";
+ * const report = await run({ name: "socket", runs: [{ check, options: {} }], socket, nodeName: "n", timeoutMs: 1000 });
+ * const text = format(report, "text", { profile: "npd", exitStatus: 1, verbose: false });
+ * assert.match(text, /^SocketMissing: .*\n$/);
+ * ```
+ */
 export function format(report: Report, output: Output, options: FormatOptions): string {
-  if (output === "json") return `${safeJson(toJson(report, options))}\n`;
-  switch (options.profile) {
-    case "nagios":
-      return nagiosText(report, options);
-    case "npd":
-      return `${npdLine(report)}\n`;
-    case "kube":
-      return `${plain(`${report.code}: ${report.summary}`, lineLimit)}\n`;
+  switch (output) {
+    case "text":
+      return formatText(report, options);
+    case "json":
+      return `${safeJson(toJson(report, options))}\n`;
+    case "prometheus":
+      return formatPrometheus(report);
+    case "checkmk":
+      return formatCheckmk(report);
   }
-}
-
-function nagiosText(report: Report, { verbose, origins }: FormatOptions): string {
-  const name = report.name.toUpperCase();
-  const text = noPipe(plain(`${name} ${report.status} - ${report.code}: ${report.summary}`, lineLimit));
-  const prefixed = report.name === "all";
-  const perfdata = report.checks.flatMap((check) =>
-    check.metrics.map((metric) => performanceData(check, metric, prefixed)),
-  );
-  const first = perfdata.length === 0 ? text : `${text} | ${perfdata.join(" ")}`;
-  const lines = [first, ...(verbose ? longText(report, origins ?? []) : [])];
-  return `${lines.join("\n")}\n`;
-}
-
-function longText(report: Report, origins: readonly string[]): string[] {
-  const lines: string[] = [];
-  for (const check of report.checks) {
-    const skipped = check.skipped === undefined ? "" : ", skipped";
-    const summary = check.skipped === undefined ? check.summary : check.findings[0]!.message;
-    lines.push(`${check.check}: ${check.status}${skipped} ${check.code}: ${summary}`);
-    if (check.skipped === undefined) {
-      for (const { status, code, subject, message } of check.findings) {
-        lines.push(`  ${status} ${code} ${subject === "" ? "" : `${subject}: `}${message}`);
-      }
-    }
-    for (const detail of check.details) lines.push(`  ${detail}`);
-  }
-  lines.push(...origins);
-  const took = formatDuration(report.durationMs);
-  lines.push(`cost: ${report.tokensSpent} tokens, ${took}, ${report.bytesReceived} bytes received`);
-  // The indent is ours, whatever stands behind it is not.
-  return lines.map((line) =>
-    line.replace(/^( {0,2})(.*)$/s, (_, indent, text) => indent + noPipe(plain(text, lineLimit))),
-  );
-}
-
-/** A bar starts performance data, wherever it stands. */
-function noPipe(text: string): string {
-  return text.replaceAll("|", "/");
-}
-
-/** `'label'=value[unit];[warning];[critical];[min];[max]`, with a point in every locale and never an exponent. */
-function performanceData(check: CheckReport, metric: JudgedMetric, prefixed: boolean): string {
-  const label = prefixed ? `${check.check.replaceAll("-", "_")}_${metric.name}` : metric.name;
-  const parts = [
-    `${label}=${decimal(metric.value)}${metric.unit}`,
-    metric.warning ?? "",
-    metric.critical ?? "",
-    metric.min === undefined ? "" : decimal(metric.min),
-    metric.max === undefined ? "" : decimal(metric.max),
-  ];
-  return parts.join(";").replace(/;+$/, "");
-}
-
-function decimal(value: number): string {
-  return round(value)
-    .toFixed(6)
-    .replace(/\.?0+$/, "");
-}
-
-/** The code and what it is about, without a number that changes: a message that differs is a new event. */
-function npdLine({ status, code, checks }: Report): string {
-  if (status === "OK") return code;
-  const worst = checks.find((check) => check.code === code && check.status === status && check.skipped === undefined);
-  const bad = worst?.findings.filter((finding) => finding.status !== "OK") ?? [];
-  const first = bad.find((finding) => finding.code === code && finding.status === status);
-  const subject = first?.subject ?? "";
-  const cause = first?.cause === undefined ? "" : ` (${first.cause})`;
-  const text = subject === "" ? codes[code].brief : subject;
-  const others = bad.some((finding) => finding !== first && finding.subject !== "") ? " and others" : "";
-  return ascii(`${code}: ${text}${cause}${others}`, npdLimit);
-}
-
-/** The JSON output's value; the schema is in docs/json.md. */
-export function toJson(report: Report, { profile, exitStatus }: FormatOptions): Record<string, unknown> {
-  return {
-    schema: "kubelet-probe/v1",
-    version,
-    profile,
-    status: report.status,
-    code: report.code,
-    summary: plain(report.summary, textLimit),
-    exitStatus,
-    socket: report.socket,
-    node: report.node,
-    startedAt: new Date(report.startedMs).toISOString(),
-    durationMs: Math.round(report.durationMs),
-    tokensSpent: report.tokensSpent,
-    checks: report.checks.map((check) => ({
-      check: check.check,
-      status: check.status,
-      code: check.code,
-      summary: plain(check.summary, textLimit),
-      ...(check.skipped === undefined ? {} : { skipped: check.skipped }),
-      findings: check.findings.map(({ code, status, subject, message, cause }) => ({
-        code,
-        status,
-        subject: plain(subject, textLimit),
-        message: plain(message, textLimit),
-        ...(cause === undefined ? {} : { cause }),
-      })),
-      metrics: check.metrics.map(({ name, value, unit, warning, critical, min, max }) => ({
-        name,
-        value: round(value),
-        unit,
-        ...(warning === undefined ? {} : { warning }),
-        ...(critical === undefined ? {} : { critical }),
-        ...(min === undefined ? {} : { min }),
-        ...(max === undefined ? {} : { max }),
-      })),
-      data: check.data,
-    })),
-  };
 }

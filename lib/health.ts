@@ -15,6 +15,17 @@ export interface Illness {
 /**
  * @param nowMs ms since the epoch.
  * @returns null for a pod that runs and is ready.
+ * @example
+ * ```ts
+ * import assert from "node:assert/strict";
+ * import { createPodsClient, illness, isStatic } from "./mod.ts";
+ *
+ * const client = createPodsClient({ socket: "/var/lib/kubelet/pods-api/pods-api.sock" });
+ * const { pods } = await client.list();
+ * client.close();
+ * const ill = pods.filter(isStatic).flatMap((pod) => illness(pod, Date.now()) ?? []);
+ * assert.deepEqual(ill, []);
+ * ```
  */
 export function illness(pod: Pod, nowMs: number): Illness | null {
   if (pod.phase === "Failed" || pod.phase === "Succeeded") {

@@ -2,7 +2,7 @@
 
 import { optionName, variableName } from "./arguments.ts";
 import type { Check, OptionEntries } from "./check.ts";
-import { optionsOf, optionsOfAll } from "./cli.ts";
+import { commandSummaries, optionsOf, optionsOfAll } from "./cli.ts";
 import { notes } from "./option.ts";
 
 /** @param about A check or command; the program as a whole if undefined. */
@@ -15,6 +15,7 @@ export function helpText(checks: readonly Check[], about: string | undefined): s
 
 function programHelp(checks: readonly Check[]): string {
   const width = Math.max(...checks.map(({ name }) => name.length));
+  const { all, ...others } = commandSummaries;
   return `Usage: kubelet-probe CHECK [OPTION...]
        kubelet-probe explain CODE
        kubelet-probe simulate --socket PATH --scenario NAME
@@ -23,11 +24,12 @@ Asks the kubelet's Pods API on this node one question, and answers with an exit 
 
 Checks:
 ${checks.map(({ name, summary }) => `  ${name.padEnd(width)}  ${summary}`).join("\n")}
-  ${"all".padEnd(width)}  all of these over one connection and one listing; the worst status wins
+  ${"all".padEnd(width)}  ${all}
 
 Commands:
-  ${"explain".padEnd(width)}  what a code means, likely causes, what to do; without a code the list of codes
-  ${"simulate".padEnd(width)}  serve the Pods API of a healthy or broken node, for trying things out
+${Object.entries(others)
+  .map(([name, summary]) => `  ${name.padEnd(width)}  ${summary}`)
+  .join("\n")}
 
 Exit status:  OK  WARNING  CRITICAL  UNKNOWN  wrong usage
   nagios       0        1         2        3            3

@@ -187,15 +187,24 @@ export function createHpackDecoder(limit: number): HpackDecoder {
 
 /**
  * Encodes a header block as literals that no table remembers.
- * @param fields Names in lower case, pseudo-headers first; names and values in ASCII and under 127 bytes, for anything
- *   longer is not ours.
+ * @param fields Names in lower case, pseudo-headers first; in ASCII, names of at most 126 bytes and values of at most
+ *   4096, for anything longer is not ours.
  */
 export function encodeHeaders(fields: Readonly<Record<string, string>>): Uint8Array {
   let block = "";
   for (const name in fields) {
     const value = fields[name]!;
-    if (name.length > 126 || value.length > 126) throw new RangeError(`Cannot send header ${name}: over 126 bytes`);
-    block += `\0${String.fromCharCode(name.length)}${name}${String.fromCharCode(value.length)}${value}`;
+    if (name.length > 126 || value.length > 4096) {
+      throw new RangeError(`Cannot send header ${name}: its name is over 126 bytes or its value over 4096`);
+    }
+    block += `\0${String.fromCharCode(name.length)}${name}${lengthOf(value)}${value}`;
   }
   return Buffer.from(block, "latin1");
+}
+
+/** An integer with a prefix of seven bits: RFC 7541 section 5.1. */
+function lengthOf({ length }: string): string {
+  if (length < 127) return String.fromCharCode(length);
+  const rest = length - 127;
+  return rest < 128 ? String.fromCharCode(127, rest) : String.fromCharCode(127, (rest & 127) | 128, rest >> 7);
 }

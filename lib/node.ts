@@ -1,11 +1,9 @@
-// Where things are on a node, and where each answer came from: options, then the environment, then the kubelet's own
-// configuration, then its defaults.
+// Where things are on a node, and where each answer came from: options, then the environment, then the command line of
+// the kubelet that runs, then its configuration, then its defaults.
 
-import { readFileSync } from "node:fs";
 import { hostname } from "node:os";
-import { dirname, join, resolve } from "node:path";
-import { parseDuration } from "./duration.ts";
-import { Fault } from "./fault.ts";
+import { join } from "node:path";
+import type { KubeletProcess } from "./kubelet_process.ts";
 
 /** The kubelet's root folder unless it was started with another. */
 export const defaultRoot = "/var/lib/kubelet";
@@ -32,69 +30,96 @@ export function findNodeName(given: string | undefined, environment: NodeJS.Proc
   return { value: clean(hostname()), from: "host name" };
 }
 
+/** What a value of the kubelet's command line came from. */
+export function fromKubelet(option: string, { pid }: KubeletProcess): string {
+  return `${option} of the kubelet, process ${pid}`;
+}
+
+/** The socket in a root folder. */
+export function socketBelow(root: string): string {
+  return join(root, "pods-api", "pods-api.sock");
+}
+
 /** The socket: `--socket`, or below `--kubelet-root`, or the default. */
 export function findSocket(socket: string | undefined, root: string | undefined): Found<string> {
   if (socket !== undefined) return { value: socket, from: "--socket" };
   return {
-    value: join(root ?? defaultRoot, "pods-api", "pods-api.sock"),
+    value: socketBelow(root ?? defaultRoot),
     from: root === undefined ? "default" : "--kubelet-root",
   };
 }
 
-/** What the kubelet's configuration file says of static pods. */
+/** Where the static pod manifests are. */
 export interface ManifestSource {
   readonly path: string;
   readonly from: string;
   /** How often the kubelet reads them whole, in ms. */
   readonly scanMs: number;
+  readonly scanFrom: string;
+  /** Where the kubelet is told to take static pods from a URL as well, which no probe asks; undefined if it is not. */
+  readonly urlFrom: string | undefined;
+  /** Whether all that the kubelet goes by is known, and none of it names a folder: then it reads none. */
+  readonly unset: boolean;
+}
+
+/** What may say where the manifests are. */
+export interface ManifestOptions {
+  readonly manifests: string | undefined;
+  readonly kubeletConfig: string | undefined;
+  readonly kubeletConfigDir: string | undefined;
+  readonly kubeletRoot: string | undefined;
+  /** The kubelet that runs, where it is known. */
+  readonly kubelet?: KubeletProcess | undefined;
 }
 
 /**
- * The static pod manifests: `--manifests`, or `staticPodPath` of the kubelet's configuration, or the default.
- * @throws Fault ManifestsUnreadable, for a configuration file that was asked for, or is there, and cannot be read.
+ * The static pod manifests: `--manifests`, or what the kubelet was started with, or `staticPodPath` of its configuration,
+ * or the default.
+ * @throws Fault ManifestsUnreadable, for a configuration that was asked for, or is there, and cannot be read.
  */
-export async function findManifests(options: {
-  readonly manifests: string | undefined;
-  readonly kubeletConfig: string | undefined;
-  readonly kubeletRoot: string | undefined;
-}): Promise<ManifestSource> {
-  const file = options.kubeletConfig ?? join(options.kubeletRoot ?? defaultRoot, "config.yaml");
-  const asked = options.kubeletConfig !== undefined;
-  const config = asked || options.manifests === undefined ? await readKubeletConfig(file, asked) : undefined;
-  const scanMs = config?.scanMs ?? defaultScanMs;
-  if (options.manifests !== undefined) return { path: options.manifests, from: "--manifests", scanMs };
-  if (config?.staticPodPath) return { path: config.staticPodPath, from: `staticPodPath of ${file}`, scanMs };
-  return { path: defaultManifests, from: "default", scanMs };
+export async function findManifests(options: ManifestOptions): Promise<ManifestSource> {
+  const { manifests, kubelet } = options;
+  const config = await findConfig(options);
+  const scan =
+    kubelet?.fileCheckFrequency !== undefined
+      ? { value: kubelet.fileCheckFrequency, from: fromKubelet("--file-check-frequency", kubelet) }
+      : config?.fileCheckFrequency !== undefined
+        ? {
+            value: config.fileCheckFrequency.value,
+            from: `fileCheckFrequency of ${config.fileCheckFrequency.file}`,
+          }
+        : { value: defaultScanMs, from: "default" };
+  const urlFrom = kubelet?.manifestUrl
+    ? fromKubelet("--manifest-url", kubelet)
+    : config?.staticPodURL && `staticPodURL of ${config.staticPodURL.file}`;
+  const at = (path: string, from: string, unset = false): ManifestSource => ({
+    path,
+    from,
+    scanMs: scan.value,
+    scanFrom: scan.from,
+    urlFrom,
+    unset,
+  });
+  if (manifests !== undefined) return at(manifests, "--manifests");
+  if (kubelet?.podManifestPath !== undefined) {
+    return at(kubelet.podManifestPath, fromKubelet("--pod-manifest-path", kubelet));
+  }
+  if (config?.staticPodPath !== undefined) {
+    return at(config.staticPodPath.value, `staticPodPath of ${config.staticPodPath.file}`);
+  }
+  return at(defaultManifests, "default", kubelet !== undefined);
 }
 
-async function readKubeletConfig(file: string, asked: boolean) {
-  const fail = (what: string) =>
-    new Fault("ManifestsUnreadable", `Cannot read the kubelet's configuration ${file}: ${what}`);
-  let text: string;
-  try {
-    text = readFileSync(file, "utf8");
-  } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    if (!asked && (code === "ENOENT" || code === "ENOTDIR")) return undefined;
-    throw fail(code ?? String(error));
-  }
-  const { parse } = await import("yaml");
-  let config: unknown;
-  try {
-    // Not "silent", with which the parser takes no error for one.
-    config = parse(text, { logLevel: "error", maxAliasCount: 100 });
-  } catch {
-    throw fail("it is not YAML");
-  }
-  if (typeof config !== "object" || config === null || Array.isArray(config))
-    throw fail("it is not a KubeletConfiguration");
-  const { staticPodPath, fileCheckFrequency } = config as Record<string, unknown>;
-  const scanMs = typeof fileCheckFrequency === "string" ? parseDuration(fileCheckFrequency) : undefined;
-  return {
-    // The kubelet takes a relative path from the folder of its configuration.
-    staticPodPath:
-      typeof staticPodPath === "string" && staticPodPath !== "" ? resolve(dirname(file), staticPodPath) : undefined,
-    // Zero stands for the default, as it does for the kubelet.
-    scanMs: scanMs || undefined,
-  };
+async function findConfig({ manifests, kubeletConfig, kubeletConfigDir, kubeletRoot, kubelet }: ManifestOptions) {
+  const asked = kubeletConfig !== undefined || kubeletConfigDir !== undefined;
+  // Where the manifests are named, a broken configuration of which nobody spoke is in nobody's way.
+  if (manifests !== undefined && !asked) return undefined;
+  const { readKubeletConfig } = await import("./kubelet_config.ts");
+  const own = kubelet === undefined ? join(kubeletRoot ?? defaultRoot, "config.yaml") : kubelet.config;
+  return readKubeletConfig({
+    file: kubeletConfig ?? own,
+    required: kubeletConfig !== undefined || kubelet?.config !== undefined,
+    dropIns: kubeletConfigDir ?? kubelet?.configDir,
+    workingFolder: kubelet?.workingFolder,
+  });
 }

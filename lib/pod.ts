@@ -63,13 +63,38 @@ export interface Pod {
   readonly containers: readonly ContainerStatus[];
 }
 
-/** Whether the kubelet runs the pod from a manifest and not for the API server. */
+/**
+ * Whether the kubelet runs the pod from a manifest and not for the API server.
+ * @example
+ * ```ts
+ * import assert from "node:assert/strict";
+ * import { isStatic } from "./mod.ts";
+ *
+ * assert.ok(isStatic({ source: "file" }));
+ * assert.ok(!isStatic({ source: "api" }));
+ * ```
+ */
 export function isStatic(pod: Pick<Pod, "source">): boolean {
   return pod.source !== "" && pod.source !== "api";
 }
 
 /** How much of a pod is decoded. */
 export type Depth = "all" | "static";
+
+/** The name of one field of a pod. */
+export type PodField = keyof Pod;
+
+/** Which parts of a pod are decoded; a part that is left out reads as one that is not there. */
+export interface PodParts {
+  readonly annotations: boolean;
+  readonly metadata: boolean;
+  readonly spec: boolean;
+  readonly status: boolean;
+  /** Of the status; most of the work is theirs. */
+  readonly containers: boolean;
+}
+
+const allParts: PodParts = { annotations: true, metadata: true, spec: true, status: true, containers: true };
 
 interface Draft {
   namespace: string;
@@ -96,9 +121,10 @@ const podTags = { metadata: 10, spec: 18, status: 26 };
 /**
  * @param bytes A serialized core/v1 Pod.
  * @param depth With `static`, a pod that is not static has a source and nothing else.
+ * @param parts What of it is decoded, everything by default.
  * @throws Fault Undecodable, or AnswerTooLarge for a pod of fields without end.
  */
-export function decodePod(bytes: Uint8Array, depth: Depth = "all"): Pod {
+export function decodePod(bytes: Uint8Array, depth: Depth = "all", parts: PodParts = allParts): Pod {
   const cursor: PodCursor = { bytes, at: 0, fields: 0 };
   const end = bytes.length;
   const pod: Draft = {
@@ -131,22 +157,22 @@ export function decodePod(bytes: Uint8Array, depth: Depth = "all"): Pod {
       skipField(cursor, tag, end);
     }
     // What a pod is decides what is read of it, and stands in its metadata.
-    if (metadata > 0) {
+    if (metadata > 0 && parts.annotations) {
       cursor.at = metadata;
       readAnnotations(cursor, readEnd(cursor, end), pod);
     }
     if (depth === "static" && !isStatic(pod)) return pod;
-    if (metadata > 0) {
+    if (metadata > 0 && parts.metadata) {
       cursor.at = metadata;
       readMetadata(cursor, readEnd(cursor, end), pod);
     }
-    if (spec > 0 && isStatic(pod)) {
+    if (spec > 0 && parts.spec && isStatic(pod)) {
       cursor.at = spec;
       readSpec(cursor, readEnd(cursor, end), pod);
     }
-    if (status > 0) {
+    if (status > 0 && parts.status) {
       cursor.at = status;
-      readStatus(cursor, readEnd(cursor, end), pod);
+      readStatus(cursor, readEnd(cursor, end), pod, parts.containers);
     }
   } catch (error) {
     if (!(error instanceof ProtobufError)) throw error;
@@ -238,7 +264,7 @@ function readImage(cursor: PodCursor, end: number): string {
   return image;
 }
 
-function readStatus(cursor: PodCursor, end: number, pod: Draft): void {
+function readStatus(cursor: PodCursor, end: number, pod: Draft, containers: boolean): void {
   while (cursor.at < end) {
     const tag = readTag(cursor, end);
     if (tag === 10) pod.phase = readText(cursor, end);
@@ -246,6 +272,7 @@ function readStatus(cursor: PodCursor, end: number, pod: Draft): void {
     else if (tag === 26) pod.message = readText(cursor, end);
     else if (tag === 34) pod.reason = readText(cursor, end);
     else if (tag === 58) pod.startMs = readTime(cursor, readEnd(cursor, end));
+    else if (!containers) skipField(cursor, tag, end);
     else if (tag === 66) pod.containers.push(readContainer(cursor, readEnd(cursor, end), false));
     else if (tag === 82) pod.containers.push(readContainer(cursor, readEnd(cursor, end), true));
     else skipField(cursor, tag, end);

@@ -2,10 +2,11 @@
 // with a code, gives every finding its status, and adds time and tokens.
 
 import type { Check, Context, Finding, Metric, Outcome } from "./check.ts";
-import { createPodsClient, type Listing } from "./client.ts";
+import { type ApiVersion, createPodsClient, type Listing } from "./client.ts";
 import { type Code, codes } from "./codes.ts";
 import { formatDuration } from "./duration.ts";
 import { Fault } from "./fault.ts";
+import type { KubeletProcess } from "./kubelet_process.ts";
 import { evaluate, type Thresholds } from "./range.ts";
 import { inspectSocket, type SocketFile, socketPath } from "./socket.ts";
 import { isWorse, type Status } from "./status.ts";
@@ -25,9 +26,12 @@ export interface RunOptions {
   readonly socket: string;
   readonly nodeName: string;
   readonly kubeletRoot?: string | undefined;
+  /** The kubelet that runs here and that is asked. */
+  readonly kubelet?: KubeletProcess | undefined;
   /** For everything together, in ms. */
   readonly timeoutMs: number;
   readonly maxBytes?: number | undefined;
+  readonly apiVersion?: ApiVersion | "auto" | undefined;
   /** Of the main metric; only for a run of one check. */
   readonly thresholds?: Thresholds | undefined;
   /** Replaces the status of every finding with the code. */
@@ -72,16 +76,35 @@ export interface Report {
   readonly durationMs: number;
   readonly tokensSpent: number;
   readonly bytesReceived: number;
+  /** The version of the API that the server has answered in; undefined where it has not. */
+  readonly apiVersion?: ApiVersion | undefined;
   readonly checks: readonly CheckReport[];
 }
 
-/** Runs checks one after the other. Never fails: what goes wrong is in the report. */
+/**
+ * Runs checks one after the other. Never fails: what goes wrong is in the report.
+ * @example
+ * ```ts
+ * import assert from "node:assert/strict";
+ * import { checks, run } from "./mod.ts";
+ *
+ * const ready = checks.find(({ name }) => name === "ready")!;
+ * const report = await run({
+ *   name: "ready",
+ *   runs: [{ check: ready, options: { wait: false, initGrace: 300_000 } }],
+ *   socket: "/var/lib/kubelet/pods-api/pods-api.sock",
+ *   nodeName: "node-1",
+ *   timeoutMs: 2000,
+ * });
+ * assert.deepEqual([report.status, report.code, report.tokensSpent], ["OK", "Ready", 1]);
+ * ```
+ */
 export async function run(options: RunOptions): Promise<Report> {
   const startedMs = Date.now();
   const start = performance.now();
   const client = createPodsClient(options);
   const context = createContext(options, client, startedMs, start + options.timeoutMs);
-  const reported = new Set<Code>();
+  const reported: Reported = { causes: new Set(), findings: new Map() };
   const checks: CheckReport[] = [];
   for (const { check, options: values } of options.runs) {
     checks.push(await runCheck(check, values, context, options, reported));
@@ -100,6 +123,7 @@ export async function run(options: RunOptions): Promise<Report> {
     durationMs: performance.now() - start,
     tokensSpent: client.tokensSpent,
     bytesReceived: client.bytesReceived,
+    apiVersion: client.apiVersion,
     checks,
   };
 }
@@ -108,27 +132,27 @@ function createContext(options: RunOptions, client: Context["client"], nowMs: nu
   const path = socketPath(options.socket);
   let file: SocketFile | undefined;
   let listed: Promise<Listing> | undefined;
+  let listing: Listing | undefined;
   const context: Context = {
     client,
     socketPath: path,
     nodeName: options.nodeName,
     kubeletRoot: options.kubeletRoot,
+    kubelet: options.kubelet,
     nowMs,
     remainingMs: () => Math.max(0, deadlineMs - performance.now()),
     socket() {
       file ??= inspectSocket(path);
       return file;
     },
-    async listing() {
+    async listing({ again = false } = {}) {
+      // Of whatever is at the path now.
+      if (again) listed = file = undefined;
       listed ??= listPatiently(context);
-      try {
-        return await listed;
-      } catch (error) {
-        // A later try, of `ready --wait` say, is to ask again, and of whatever is at the path then.
-        listed = file = undefined;
-        throw error;
-      }
+      listing = await listed;
+      return listing;
     },
+    listed: () => listing,
   };
   return context;
 }
@@ -148,24 +172,31 @@ async function listPatiently({ client, remainingMs }: Context): Promise<Listing>
   }
 }
 
+/** What the checks of a run have said so far: one cause is told once, under one code, by whoever met it first. */
+interface Reported {
+  /** Codes of what was thrown. */
+  readonly causes: Set<Code>;
+  /** The check that found it, by code and subject; what is about a check as a whole is its own. */
+  readonly findings: Map<string, string>;
+}
+
 async function runCheck(
   check: Check,
   values: object,
   context: Context,
   options: RunOptions,
-  reported: Set<Code>,
+  reported: Reported,
 ): Promise<CheckReport> {
   let outcome: Outcome;
   let skipped: { readonly cause: Code } | undefined;
   let thrown: Finding | undefined;
   try {
-    outcome = await check.run(context, values as never);
+    outcome = withoutRepeated(await check.run(context, values as never), check.name, reported);
   } catch (error) {
     const finding = findingOf(error, context, values);
     const cause = finding.cause ?? finding.code;
-    // One cause, one code: whoever met it first reports it.
-    if (reported.has(cause)) skipped = { cause };
-    reported.add(cause);
+    if (reported.causes.has(cause)) skipped = { cause };
+    reported.causes.add(cause);
     const shown: Finding =
       skipped === undefined
         ? finding
@@ -176,6 +207,24 @@ async function runCheck(
   const report = judge(check, values, outcome, options);
   // With `--severity` a fault may count as OK, but what the check asks was not answered all the same.
   return { ...report, skipped, code: thrown === undefined ? report.code : thrown.code };
+}
+
+function withoutRepeated(outcome: Outcome, check: string, { findings }: Reported): Outcome {
+  const keyOf = ({ code, subject }: Finding) => (subject === "" ? "" : `${code} ${subject}`);
+  const repeated = outcome.findings.filter((finding) => (findings.get(keyOf(finding)) ?? check) !== check);
+  for (const finding of outcome.findings) {
+    const key = keyOf(finding);
+    if (key !== "" && !findings.has(key)) findings.set(key, check);
+  }
+  if (repeated.length === 0) return outcome;
+  return {
+    ...outcome,
+    findings: outcome.findings.filter((finding) => !repeated.includes(finding)),
+    details: [
+      ...(outcome.details ?? []),
+      ...repeated.map((finding) => `${finding.subject}: ${finding.code}, see ${findings.get(keyOf(finding))}`),
+    ],
+  };
 }
 
 /** What a thrown value is reported as; nothing but a Fault is thrown on purpose. */

@@ -26,7 +26,17 @@ export const rangeForm = "a range such as 10, 10:, ~:10, 10:20 or @10:20";
 const bound = String.raw`-?\d{1,15}(?:\.\d{1,9})?`;
 const form = new RegExp(`^(@)?(?:(~|${bound})?:)?(${bound})?$`);
 
-/** @returns The range, or undefined where the text is none, its start is over its end, or it is empty. */
+/**
+ * @returns The range, or undefined where the text is none, its start is over its end, or it is empty.
+ * @example
+ * ```ts
+ * import assert from "node:assert/strict";
+ * import { parseRange } from "./mod.ts";
+ *
+ * assert.equal(parseRange("10:20")?.end, 20);
+ * assert.equal(parseRange("20:10"), undefined);
+ * ```
+ */
 export function parseRange(text: string): Range | undefined {
   const match = form.exec(text);
   if (match === null || text === "" || text === "@" || text === ":" || text === "@:") return undefined;
@@ -37,7 +47,17 @@ export function parseRange(text: string): Range | undefined {
   return { text, start, end, inside: at !== undefined };
 }
 
-/** Whether a value raises an alert. */
+/**
+ * Whether a value raises an alert.
+ * @example
+ * ```ts
+ * import assert from "node:assert/strict";
+ * import { alerts, parseRange } from "./mod.ts";
+ *
+ * assert.ok(alerts(parseRange("~:10")!, 11));
+ * assert.ok(!alerts(parseRange("@10:20")!, 9));
+ * ```
+ */
 export function alerts({ start, end, inside }: Range, value: number): boolean {
   return (value >= start && value <= end) === inside;
 }
@@ -48,7 +68,17 @@ export interface Thresholds {
   readonly critical?: Range | undefined;
 }
 
-/** The status a value has by its ranges. */
+/**
+ * The status a value has by its ranges.
+ * @example
+ * ```ts
+ * import assert from "node:assert/strict";
+ * import { evaluate, parseRange } from "./mod.ts";
+ *
+ * const thresholds = { warning: parseRange("1:"), critical: parseRange("0:") };
+ * assert.equal(evaluate(thresholds, 0.5), "WARNING");
+ * ```
+ */
 export function evaluate({ warning, critical }: Thresholds, value: number): Status {
   let status: Status = "OK";
   if (warning !== undefined && alerts(warning, value)) status = "WARNING";

@@ -5,8 +5,20 @@ import { join } from "node:path";
 import { parseArguments } from "./arguments.ts";
 import { Fault } from "./fault.ts";
 import { optionLines } from "./help.ts";
-import { absolutePath, anyText, flag, oneOf, option, optionWithDefault, wholeNumber } from "./option.ts";
+import {
+  absolutePath,
+  anyText,
+  flag,
+  notes,
+  type OptionNotes,
+  oneOf,
+  option,
+  optionWithDefault,
+  wholeNumber,
+} from "./option.ts";
 import { scenarios, startSimulator } from "./simulator.ts";
+
+export { scenarios, startSimulator } from "./simulator.ts";
 
 const options = {
   socket: option(...absolutePath, { value: "PATH", description: "where to serve; an old socket there is replaced" }),
@@ -37,6 +49,11 @@ const options = {
   }),
   list: flag("prints the scenarios, each with the code a probe meets"),
 };
+
+/** What is said of the options, for completion: the binary has this file apart, and the schemas tell others nothing. */
+export const simulateOptionNotes: Readonly<Record<string, OptionNotes>> = Object.fromEntries(
+  Object.entries(options).map(([key, schema]) => [key, notes(schema)]),
+);
 
 /** What `simulate --help` prints. */
 export function simulateHelp(): string {

@@ -1,23 +1,24 @@
 import { Fault } from "./fault.ts";
 import type { MessageSink } from "./grpc.ts";
-import { decodePod, type Pod } from "./pod.ts";
+import { decodePod, type Pod, type PodParts } from "./pod.ts";
 import { type Cursor, ProtobufError, readEnd, readInt32, readVarint, skipField } from "./protobuf.ts";
 
 /**
  * One event of a watch. `synced` comes once, after an `added` for each pod there was. The pod of `deleted` has a name,
  * namespace and UID only.
  */
-export type WatchEvent =
-  | { readonly type: "added" | "modified" | "deleted"; readonly pod: Pod }
+export type WatchEvent<P = Pod> =
+  | { readonly type: "added" | "modified" | "deleted"; readonly pod: P }
   | { readonly type: "synced" };
 
 const types = ["", "added", "modified", "deleted", "synced"] as const;
 
 /**
  * @param onEvent Called with each event; one of a type that is not known yet is passed over.
+ * @param parts What of a pod is decoded, everything by default.
  * @returns A sink for WatchPodsEvent messages; its methods throw Fault Undecodable.
  */
-export function createEventDecoder(onEvent: (event: WatchEvent) => void): MessageSink {
+export function createEventDecoder(onEvent: (event: WatchEvent) => void, parts?: PodParts): MessageSink {
   let message = new Uint8Array(0);
   let length = 0;
   return {
@@ -51,7 +52,7 @@ export function createEventDecoder(onEvent: (event: WatchEvent) => void): Messag
       }
       const type = types[kind];
       if (type === "synced") onEvent({ type });
-      else if (type !== undefined && type !== "") onEvent({ type, pod: decodePod(pod) });
+      else if (type !== undefined && type !== "") onEvent({ type, pod: decodePod(pod, "all", parts) });
     },
   };
 }

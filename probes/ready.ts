@@ -32,7 +32,7 @@ export const ready = defineCheck({
     for (;;) {
       tries++;
       try {
-        const { pods, bytes } = await context.listing();
+        const { pods, bytes } = await context.listing({ again: tries > 1 });
         const seconds = (performance.now() - startMs) / 1000;
         const statics = pods.filter(isStatic).length;
         return {

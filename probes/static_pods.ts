@@ -1,23 +1,47 @@
 import { type Context, defineCheck, type Finding } from "../lib/check.ts";
 import { formatDuration } from "../lib/duration.ts";
 import { Fault } from "../lib/fault.ts";
+import { matchesGlob } from "../lib/glob.ts";
 import { illness } from "../lib/health.ts";
-import type { ManifestFile, Manifests } from "../lib/manifests.ts";
-import { findManifests, type ManifestSource } from "../lib/node.ts";
-import { absolutePath, duration, listOf, oneOf, option, optionWithDefault, range } from "../lib/option.ts";
+import { inventory } from "../lib/inventory.ts";
+import type { ManifestFile, ManifestPod, Manifests } from "../lib/manifests.ts";
+import {
+  changedMs,
+  type FoundManifests,
+  isBroken,
+  type ManifestOptionValues,
+  manifestOptions,
+  nodeManifests,
+  otherFolderHint,
+  sourceDetails,
+  unreadFiles,
+} from "../lib/node_manifests.ts";
+import { duration, listOf, oneOf, option, optionWithDefault, range } from "../lib/option.ts";
 import { isStatic, type Pod } from "../lib/pod.ts";
-import type { Range } from "../lib/range.ts";
+import { alerts, type Range } from "../lib/range.ts";
 
 // Beside the scan period: how long the kubelet may take from reading a manifest to listing its pod.
 const takeUpMs = 10_000;
 
 const podName = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?\/[a-z0-9]([-.a-z0-9]*[a-z0-9])?$/;
 
+interface Demand {
+  readonly expect: readonly string[] | undefined;
+  readonly expectCount: Range | undefined;
+  readonly manifests: string | undefined;
+}
+
+/** Whether what is expected comes from the manifests: where nothing else is demanded, or they are named. */
+function goesByManifests({ expect, expectCount, manifests }: Demand): boolean {
+  return manifests !== undefined || (expect === undefined && expectCount === undefined);
+}
+
 /** Whether the static pods that must run on this node do. */
 export const staticPods = defineCheck({
   name: "static-pods",
   summary: "are the expected static pods there, running and ready (1 token, none with --source watch)",
   okCode: "StaticPodsHealthy",
+  readsManifests: goesByManifests,
   metric: {
     name: "unhealthy",
     description: "static pods that are missing, failed or not ready",
@@ -32,14 +56,7 @@ export const staticPods = defineCheck({
       value: "RANGE",
       description: "how many static pods to expect, such as 4:4 or 1:; manifests then are only read if named",
     }),
-    manifests: option(...absolutePath, {
-      value: "PATH",
-      description: "folder or file of the static pod manifests (default: staticPodPath, or /etc/kubernetes/manifests)",
-    }),
-    kubeletConfig: option(...absolutePath, {
-      value: "FILE",
-      description: "the kubelet's configuration (default: config.yaml in its root folder, if it is there)",
-    }),
+    ...manifestOptions,
     readyGrace: optionWithDefault(...duration, {
       value: "DURATION",
       fallback: "5m",
@@ -53,22 +70,20 @@ export const staticPods = defineCheck({
   },
 
   async run(context, options) {
-    const demanded = options.expect !== undefined || options.expectCount !== undefined;
-    const source =
-      options.manifests !== undefined || !demanded
-        ? await findManifests({ ...options, kubeletRoot: context.kubeletRoot })
-        : undefined;
-    const manifests = source && (await loadManifests(source, context));
+    const found = goesByManifests(options) ? await nodeManifests(context, options) : undefined;
     const pods = (await inventory(context, options.source)).filter(isStatic);
 
-    const view = compare(pods, options.expect, manifests);
+    const view = compare(pods, options.expect, found?.manifests);
+    const reasons = found ?? (await reasonsFor(view, context, options));
     const findings: Finding[] = [
-      ...missing(view, context, source),
+      ...missing(view, context, found, reasons?.manifests),
       ...refused(view),
       ...health(view, context, options.readyGrace),
-      ...stale(view, context, source),
-      ...unexpected(view, options.expect !== undefined || manifests !== undefined),
-      ...wrongCount(pods, options.expectCount),
+      ...(found === undefined ? [] : stale(view, context, found)),
+      ...(found === undefined ? [] : unreadFiles(found.manifests)),
+      ...broken(view, options.ignore ?? []),
+      ...unexpected(view, context, found),
+      ...wrongCount(pods, options.expectCount, context),
     ];
 
     const count = (code: Finding["code"]) => findings.filter((finding) => finding.code === code).length;
@@ -80,7 +95,7 @@ export const staticPods = defineCheck({
     const expected = view.expected?.size ?? pods.length;
     const present = view.judged.length;
     return {
-      summary: summaryOf(expected, present, manifests),
+      summary: summaryOf(expected, present, found),
       findings,
       metrics: [
         { name: "unhealthy", value: missingCount + failed + notReady, unit: "", min: 0 },
@@ -93,9 +108,9 @@ export const staticPods = defineCheck({
         { name: "unexpected", value: count("StaticPodUnexpected"), unit: "", min: 0 },
         { name: "stale", value: count("StaticPodStale"), unit: "", min: 0 },
       ],
-      details: source === undefined ? [] : [`manifests: ${source.path} (${source.from})`, ...touched(view, source)],
+      details: found === undefined ? [] : [...sourceDetails(found), ...touched(view, found)],
       data: {
-        manifests: source?.path ?? null,
+        manifests: found?.source.path ?? null,
         pods: pods.map((pod) => ({
           namespace: pod.namespace,
           name: pod.name,
@@ -118,9 +133,12 @@ interface View {
   readonly expected: ReadonlySet<string> | undefined;
   /** The pods whose health counts. */
   readonly judged: readonly Pod[];
+  /** Pods of the manifests by namespace/name. */
+  readonly manifestOf: ReadonlyMap<string, ManifestPod>;
+  /** The files that say what is expected; none where that is demanded by name. */
+  readonly files: readonly ManifestFile[];
   /** Files with a pod that the kubelet does not run, and that nothing else supplies. */
   readonly refusedFiles: readonly ManifestFile[];
-  readonly manifests: Manifests | undefined;
 }
 
 function keyOf(pod: { readonly namespace: string; readonly name: string }): string {
@@ -134,22 +152,25 @@ function compare(pods: readonly Pod[], expect: readonly string[] | undefined, ma
     const other = listed.get(key);
     if (other === undefined || isSuccessor(pod, other)) listed.set(key, pod);
   }
-  const fromFiles = manifests?.pods.map(keyOf);
-  const names = expect ?? fromFiles;
-  const supplied = new Set(fromFiles);
-  const refusedFiles = (expect === undefined ? (manifests?.files ?? []) : []).filter(
+  const manifestOf = new Map(manifests?.pods.map((pod) => [keyOf(pod), pod]));
+  const files = expect === undefined ? (manifests?.files ?? []) : [];
+  const refusedFiles = files.filter(
     // A kubelet before 1.37 runs some of what this one refuses: what it lists is not held against it.
-    ({ verdict, pod }) => verdict === "refused" && (pod === null || (!supplied.has(pod) && !listed.has(pod))),
+    ({ verdict, pod }) => verdict === "refused" && (pod === null || (!manifestOf.has(pod) && !listed.has(pod))),
   );
-  const expected = names && new Set(names);
-  if (expected !== undefined && expect === undefined) {
-    for (const { verdict, pod } of manifests!.files) {
+  let expected: Set<string> | undefined;
+  if (expect !== undefined) expected = new Set(expect);
+  else if (manifests !== undefined) {
+    expected = new Set(manifestOf.keys());
+    for (const { verdict, pod } of files) {
       if (verdict === "refused" && pod !== null && listed.has(pod)) expected.add(pod);
     }
+    // Which pods the URL asks for is not known, but those that are there because of it are to be well.
+    for (const [name, pod] of listed) if (pod.source === "http") expected.add(name);
   }
   const judged =
     expected === undefined ? [...listed.values()] : [...expected].flatMap((name) => listed.get(name) ?? []);
-  return { listed, expected, judged, refusedFiles, manifests };
+  return { listed, expected, judged, manifestOf, files, refusedFiles };
 }
 
 /** Of two pods with one name, the one that is not going away, then the one taken up later. */
@@ -158,78 +179,78 @@ function isSuccessor(pod: Pod, other: Pod): boolean {
   return (pod.seenMs ?? 0) > (other.seenMs ?? 0);
 }
 
-async function loadManifests(source: ManifestSource, context: Context): Promise<Manifests> {
-  const { readManifests } = await import("../lib/manifests.ts");
-  return readManifests(source.path, context.nodeName, {
-    signal: AbortSignal.timeout(Math.ceil(context.remainingMs())),
-  });
-}
-
-/** Lists the pods; what is in the way of that is the cause of InventoryUnavailable. */
-async function inventory(context: Context, source: "list" | "watch"): Promise<readonly Pod[]> {
+/** The manifests, to tell why a pod that is expected by name is not there; it is missing, whether they can be read or not. */
+async function reasonsFor(view: View, context: Context, options: ManifestOptionValues) {
+  if (view.expected === undefined || view.judged.length === view.expected.size) return undefined;
   try {
-    if (source === "list") return (await context.listing()).pods;
-    const pods = new Map<string, Pod>();
-    for await (const event of context.client.watch({ timeoutMs: context.remainingMs() })) {
-      if (event.type === "synced") break;
-      if (event.type === "deleted") pods.delete(event.pod.uid);
-      else pods.set(event.pod.uid, event.pod);
-    }
-    return [...pods.values()];
+    return await nodeManifests(context, options);
   } catch (error) {
-    if (!(error instanceof Fault)) throw error;
-    throw new Fault("InventoryUnavailable", error.message, { ...error.details, cause: error.code });
+    if (error instanceof Fault) return undefined;
+    throw error;
   }
 }
 
 function missing(
-  { listed, expected, manifests }: View,
+  view: View,
   context: Context,
-  source: ManifestSource | undefined,
+  found: FoundManifests | undefined,
+  reasons: Manifests | undefined,
 ): Finding[] {
+  const { listed, expected } = view;
   if (expected === undefined) return [];
-  const findings: Finding[] = [];
+  const others = otherNames(view, context.nodeName);
   const servedMs = context.nowMs - context.socket().bornMs;
-  const nodeHint = otherNodeName(listed, expected, context.nodeName);
-  for (const name of expected) {
-    if (listed.has(name)) continue;
-    const pod = manifests?.pods.find((found) => keyOf(found) === name);
-    const ageMs = pod === undefined ? Number.POSITIVE_INFINITY : context.nowMs - pod.modifiedMs;
-    const twin = pod?.uid && manifests?.pods.find((found) => found !== pod && found.uid === pod.uid);
-    let message = "not listed by the kubelet";
-    let status: "WARNING" | undefined;
-    if (nodeHint !== undefined) {
-      message += nodeHint;
-    } else if (twin) {
-      message += `: two manifests share the uid ${pod.uid} (${pod.file} and ${twin.file}), and one of them is lost`;
-    } else if (source !== undefined && ageMs < source.scanMs + takeUpMs) {
-      message += ` yet: its manifest changed ${formatDuration(Math.max(0, ageMs))} ago`;
-      status = "WARNING";
-    } else if (servedMs < takeUpMs) {
-      // Before 1.37 the kubelet answers with what it has read so far.
-      message += ` yet: it has served for ${formatDuration(Math.max(0, servedMs))} only`;
-      status = "WARNING";
-    } else if (pod !== undefined) {
-      message += `, though ${pod.file} asks for it`;
-    }
-    findings.push({ code: "StaticPodMissing", status, subject: name, message });
-  }
-  return findings;
+  return [...expected]
+    .filter((name) => !listed.has(name))
+    .map((name): Finding => {
+      const finding = (message: string, status?: "WARNING"): Finding => ({
+        code: "StaticPodMissing",
+        status,
+        subject: name,
+        message: `not listed by the kubelet${message}`,
+      });
+      const pod = reasons?.pods.find((one) => keyOf(one) === name);
+      const refusal = reasons?.files.find((file) => file.verdict === "refused" && file.pod === name);
+      const twin = pod?.uid && reasons?.pods.find((one) => one !== pod && one.uid === pod.uid);
+      const ageMs = found && pod && context.nowMs - changedMs(found.manifests, pod);
+      const other = others?.names.get(name);
+      if (other !== undefined) {
+        return finding(`: the kubelet calls this node ${others?.node}, not ${context.nodeName}; see --node-name`);
+      }
+      if (twin) {
+        const files = `${pod.file} and ${twin.file}`;
+        return finding(`: two manifests share the uid ${pod.uid} (${files}), and one of them is lost`);
+      }
+      if (ageMs !== undefined && ageMs < found!.source.scanMs + takeUpMs) {
+        return finding(` yet: its manifest changed ${formatDuration(Math.max(0, ageMs))} ago`, "WARNING");
+      }
+      if (servedMs < takeUpMs) {
+        // Before 1.37 the kubelet answers with what it has read so far.
+        return finding(` yet: it has served for ${formatDuration(Math.max(0, servedMs))} only`, "WARNING");
+      }
+      if (pod === undefined && refusal !== undefined) return finding(`: it refuses ${refusal.file}, ${refusal.reason}`);
+      if (found?.source.unset) return finding(`, which is given no folder of manifests and reads none`);
+      return finding(pod === undefined ? "" : `, though ${pod.file} asks for it`);
+    });
 }
 
-/** The node is called otherwise than it was looked for, if every static pod there is names another node. */
-function otherNodeName(
-  listed: ReadonlyMap<string, Pod>,
-  expected: ReadonlySet<string>,
-  nodeName: string,
-): string | undefined {
-  const names = new Set([...listed.values()].map((pod) => pod.nodeName.toLowerCase()));
-  const [only] = names;
-  if (names.size !== 1 || only === undefined || only === "" || only === nodeName) return undefined;
-  const suffixOnly = [...expected].every(
-    (name) => name.endsWith(`-${nodeName}`) && listed.has(`${name.slice(0, -nodeName.length)}${only}`),
-  );
-  return suffixOnly ? `: the kubelet calls this node ${only}, not ${nodeName}; see --node-name` : undefined;
+/**
+ * What is there under another node's name, where the kubelet calls its node otherwise than it is called here: then none
+ * of the expected pods is there, and all that are there name that one node.
+ * @returns That node, and the names there by the names expected.
+ */
+function otherNames({ listed, expected }: View, nodeName: string) {
+  const [node, ...more] = new Set([...listed.values()].map((pod) => pod.nodeName.toLowerCase()));
+  if (expected === undefined || node === undefined || node === "" || node === nodeName || more.length > 0) {
+    return undefined;
+  }
+  const names = new Map<string, string>();
+  for (const name of expected) {
+    if (listed.has(name)) return undefined;
+    const other = name.endsWith(`-${nodeName}`) ? `${name.slice(0, -nodeName.length)}${node}` : "";
+    if (listed.has(other)) names.set(name, other);
+  }
+  return { node, names };
 }
 
 function refused({ refusedFiles }: View): Finding[] {
@@ -238,6 +259,17 @@ function refused({ refusedFiles }: View): Finding[] {
     subject: file,
     message: `the kubelet does not run ${pod ?? "its pod"}: ${reason}`,
   }));
+}
+
+/** A broken edit takes a pod away at the next scan, and no name is left that could be missed. */
+function broken({ files }: View, ignore: readonly string[]): Finding[] {
+  return files
+    .filter((file) => isBroken(file) && !ignore.some((pattern) => matchesGlob(file.file, pattern)))
+    .map(({ file, reason }) => ({
+      code: "ManifestIgnored",
+      subject: file,
+      message: `${reason}; if it is meant to be a pod, that pod does not run`,
+    }));
 }
 
 function health({ judged }: View, { nowMs }: Context, graceMs: number): Finding[] {
@@ -256,12 +288,15 @@ function health({ judged }: View, { nowMs }: Context, graceMs: number): Finding[
   });
 }
 
-function stale({ judged, manifests }: View, { nowMs }: Context, source: ManifestSource | undefined): Finding[] {
-  if (manifests === undefined || source === undefined) return [];
+/**
+ * Pods that run other images than their manifests ask for. Nothing else proves it: the kubelet sees no change in a file
+ * that was only touched, or in a comment, and keeps `config.seen` and the UID (measured on 1.37.2).
+ */
+function stale({ judged, manifestOf }: View, { nowMs }: Context, { source, manifests }: FoundManifests): Finding[] {
   return judged.flatMap((pod) => {
-    const manifest = manifests.pods.find((found) => keyOf(found) === keyOf(pod));
-    if (manifest === undefined || nowMs - manifest.modifiedMs < source.scanMs + takeUpMs) return [];
-    if (manifest.images.join(" ") === pod.images.join(" ")) return [];
+    const manifest = manifestOf.get(keyOf(pod));
+    if (manifest === undefined || manifest.images.join(" ") === pod.images.join(" ")) return [];
+    if (nowMs - changedMs(manifests, manifest) < source.scanMs + takeUpMs) return [];
     const other = pod.images.find((image) => !manifest.images.includes(image)) ?? pod.images[0] ?? "no image";
     return [
       {
@@ -273,45 +308,55 @@ function stale({ judged, manifests }: View, { nowMs }: Context, source: Manifest
   });
 }
 
-/**
- * Manifests written after the kubelet took up the pod of what they hold. The kubelet sees no change in a file that was
- * only touched, or in a comment, and keeps `config.seen` (measured on 1.37.2), so this alone does not make a pod stale.
- */
-function touched({ judged, manifests }: View, { scanMs }: ManifestSource): string[] {
+/** Manifests that were written after the kubelet took up the pod of what they hold, which is worth a line, not a finding. */
+function touched({ judged, manifestOf }: View, { source }: FoundManifests): string[] {
   return judged.flatMap((pod) => {
-    const manifest = manifests?.pods.find((found) => keyOf(found) === keyOf(pod));
+    const manifest = manifestOf.get(keyOf(pod));
     if (manifest === undefined || pod.seenMs === null) return [];
     const laterMs = manifest.modifiedMs - pod.seenMs;
-    if (laterMs < scanMs + takeUpMs) return [];
+    if (laterMs < source.scanMs + takeUpMs) return [];
     return [`${keyOf(pod)}: ${manifest.file} was written ${formatDuration(laterMs)} after the pod was taken up`];
   });
 }
 
-function unexpected({ listed, expected }: View, explained: boolean): Finding[] {
-  if (expected === undefined || !explained) return [];
+function unexpected(view: View, context: Context, found: FoundManifests | undefined): Finding[] {
+  const { listed, expected } = view;
+  if (expected === undefined) return [];
+  const renamed = new Set(otherNames(view, context.nodeName)?.names.values());
+  const hint = found === undefined ? "" : otherFolderHint(found);
   return (
     [...listed]
-      // A pod of a URL is explained by no manifest.
-      .filter(([name, pod]) => pod.source === "file" && !expected.has(name))
-      .map(([name]) => ({ code: "StaticPodUnexpected", subject: name, message: "it runs, and nothing asks for it" }))
+      // A pod of a URL is explained by no manifest, and one under another node's name is told of as missing.
+      .filter(([name, pod]) => pod.source === "file" && !expected.has(name) && !renamed.has(name))
+      .map(([name]) => ({
+        code: "StaticPodUnexpected",
+        subject: name,
+        message: `it runs, and nothing asks for it${hint}`,
+      }))
   );
 }
 
-function wrongCount(pods: readonly Pod[], wanted: Range | undefined): Finding[] {
-  if (wanted === undefined) return [];
-  const inRange = (pods.length >= wanted.start && pods.length <= wanted.end) !== wanted.inside;
-  if (inRange) return [];
+function wrongCount(pods: readonly Pod[], wanted: Range | undefined, context: Context): Finding[] {
+  if (wanted === undefined || !alerts(wanted, pods.length)) return [];
+  const tooFew = pods.length < wanted.start;
+  const servedMs = Math.max(0, context.nowMs - context.socket().bornMs);
+  // Before 1.37 the kubelet answers with what it has read so far.
+  const young = tooFew && servedMs < takeUpMs;
+  const message = `${pods.length} static pods are listed, demanded are ${wanted.text}`;
   return [
     {
-      code: pods.length < wanted.start ? "StaticPodMissing" : "StaticPodUnexpected",
+      code: tooFew ? "StaticPodMissing" : "StaticPodUnexpected",
+      status: young ? "WARNING" : undefined,
       subject: "",
-      message: `${pods.length} static pods are listed, demanded are ${wanted.text}`,
+      message: young ? `${message}; it has served for ${formatDuration(servedMs)} only` : message,
     },
   ];
 }
 
-function summaryOf(expected: number, present: number, manifests: Manifests | undefined): string {
-  if (manifests?.absent) return `no static pods expected: ${manifests.path} does not exist`;
+function summaryOf(expected: number, present: number, found: FoundManifests | undefined): string {
+  if (found?.manifests.absent && expected === 0) {
+    return `no static pods expected: ${found.manifests.path} does not exist${otherFolderHint(found)}`;
+  }
   if (expected === 0) return "no static pods expected, and none there";
   return `${present} of ${expected} static pods run and are ready`;
 }

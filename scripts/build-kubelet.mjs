@@ -1,5 +1,6 @@
 // `npm run build:kubelet`: the Go programs that tests and benchmarks need. The kubelet's own Pods API server (test/kubelet)
-// becomes dist/kubelet-server; the client it is measured against and the stop-watch (bench) become dist/peer and dist/measure.
+// becomes dist/kubelet-server; the client it is measured against and the stop-watch (bench) become dist/peer and dist/measure;
+// what judges the manifests of deploy/ (test/deploy/kubernetes) becomes dist/kubernetes-check.
 // A first build of the kubelet's packages takes about 6 minutes on 2 cores; Go keeps what it compiled (1.7 GB).
 import { createHash } from "node:crypto";
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
@@ -13,6 +14,7 @@ const programs = [
   { name: "measure", folder: "bench", package: "./measure" },
   { name: "peer", folder: "bench", package: "./peer" },
   { name: "kubelet-server", folder: "test/kubelet", package: "." },
+  { name: "kubernetes-check", folder: "test/deploy/kubernetes", package: "." },
 ];
 
 const { values } = parseArguments({ force: null });

@@ -15,7 +15,9 @@ import {
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
+import { bundleFlags, compileFlags, defineFlags, simulator } from "./flags.mjs";
 import { environment, environmentOutside, fail, parseArguments, root, run, table, tool } from "./tools.mjs";
+import { train } from "./train.mjs";
 
 // What can change the binary. The lock file stands for every dependency and for Bun.
 const inputs = [
@@ -28,29 +30,8 @@ const inputs = [
   "package-lock.json",
   "tsconfig.json",
   "scripts/build.mjs",
-];
-
-const flags = [
-  "--compile",
-  // Bytecode instead of parsing at every start: half the start-up time.
-  "--bytecode",
-  "--minify",
-  // Keeps what is imported on demand out of the first chunk: 10 ms instead of 21 ms until `ready` has its answer.
-  "--splitting",
-  "--format=esm",
-  // A probe is over before compiling to machine code pays: half the CPU time and 8 MiB less with 110 pods, and no slower
-  // with 2,000 pods of 10 KB.
-  "--compile-jit-policy=1000",
-  // The runtime ends with status 1, which is WARNING, where the current folder was deleted; here it looks at another.
-  // Paths on the command line are absolute for that reason.
-  "--compile-exec-argv=--cwd=/",
-  "--sourcemap=none",
-  // By default a compiled binary runs the `preload` of a bunfig.toml and reads the .env of whatever folder it is called in.
-  "--no-compile-autoload-bunfig",
-  "--no-compile-autoload-dotenv",
-  // Off by default today; spelled out since the probe runs in folders that others may write to.
-  "--no-compile-autoload-tsconfig",
-  "--no-compile-autoload-package-json",
+  "scripts/flags.mjs",
+  "scripts/train.mjs",
 ];
 
 // `package` is Bun's own name of the target's runtime on npm. `baseline` is for processors without AVX2; Bun 1.4 ships the
@@ -83,10 +64,10 @@ const temporary = join(dist, `.build-${process.pid}`);
 process.on("exit", () => rmSync(temporary, { recursive: true, force: true }));
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) process.on(signal, () => process.exit(1));
 
-if (values.all) buildAll();
-else buildHere();
+if (values.all) await buildAll();
+else await buildHere();
 
-function buildHere() {
+async function buildHere() {
   const output = join(dist, "kubelet-probe");
   const stamp = join(dist, ".kubelet-probe.stamp");
   if (!values.force && existsSync(output) && existsSync(stamp) && readFileSync(stamp, "utf8") === inputsHash) {
@@ -94,7 +75,8 @@ function buildHere() {
     return;
   }
   const started = Date.now();
-  const problem = compile(output, []);
+  const order = await obtainOrder();
+  const problem = order.problem ?? compile(output, order.flags);
   if (problem !== undefined) fail(`Cannot build dist/kubelet-probe: ${problem}`);
   writeFileSync(stamp, inputsHash);
   const megabytes = (statSync(output).size / 1e6).toFixed(1);
@@ -103,19 +85,23 @@ function buildHere() {
   );
 }
 
-function buildAll() {
+async function buildAll() {
   const folder = join(dist, "release");
   // Binaries of an earlier version must not end up in this version's SHA256SUMS, nor beside it.
   rmSync(folder, { recursive: true, force: true });
   mkdirSync(folder, { recursive: true });
   const rows = [["target", "bytes", "sha256 or why not"]];
   const sums = [];
+  // Of this machine's own binary: which functions a probe runs first depends on no processor.
+  const order = await obtainOrder();
+  if (order.problem !== undefined) fail(`Cannot build: ${order.problem}`);
   for (const target of targets) {
     const name = `kubelet-probe-${baked.version}-${target.name}`;
     const output = join(folder, name);
     const runtime = obtainRuntime(target);
     const problem =
-      runtime.problem ?? compile(output, [`--target=${target.bun}`, `--compile-executable-path=${runtime.path}`]);
+      runtime.problem ??
+      compile(output, [...order.flags, `--target=${target.bun}`, `--compile-executable-path=${runtime.path}`]);
     if (problem !== undefined) {
       rows.push([target.name, "-", `not built: ${problem}`]);
       continue;
@@ -131,20 +117,31 @@ function buildAll() {
   writeFileSync(join(folder, "SHA256SUMS"), sums.map(({ sum, name }) => `${sum}  ${name}\n`).join(""));
 }
 
+/** Compiles a binary to train on, and gives the flag that lays the bytecode out in the order of its first use. */
+async function obtainOrder() {
+  const untrained = join(temporary, "untrained");
+  const problem = compile(untrained, []);
+  if (problem !== undefined) return { problem };
+  try {
+    return { flags: [`--bytecode-order=${(await train(untrained, temporary)).join(",")}`] };
+  } catch (error) {
+    return { problem: `the training run failed: ${error.message}` };
+  }
+}
+
 /** Compiles into `output`, which is replaced at once or not at all. Gives the reason when it fails. */
-function compile(output, targetFlags) {
+function compile(output, furtherFlags) {
   mkdirSync(temporary, { recursive: true });
   // Bun writes the file's name into the binary: always the same one, or two builds of one commit would differ.
   const made = join(temporary, "kubelet-probe");
   rmSync(made, { force: true });
-  const defines = Object.entries({
-    __KP_VERSION__: baked.version,
-    __KP_COMMIT__: baked.commit,
-    __KP_DATE__: baked.date,
-  }).map(([name, value]) => `--define=${name}=${JSON.stringify(value)}`);
-  const result = run(tool("bun"), ["build", ...flags, ...targetFlags, ...defines, "main.ts", `--outfile=${made}`], {
-    env: environment(),
-  });
+  const defines = defineFlags(baked);
+  const bun = (...args) => run(tool("bun"), ["build", ...args, ...defines], { env: environment() });
+  const bundled = bun(...bundleFlags, "--target=bun", simulator.entry, `--outfile=${join(temporary, simulator.path)}`);
+  const asset = [`--asset=${join(temporary, simulator.path)}`, `--external=${simulator.path}`];
+  const result = bundled.failed
+    ? bundled
+    : bun("--compile", ...bundleFlags, ...compileFlags, ...asset, ...furtherFlags, "main.ts", `--outfile=${made}`);
   if (result.failed !== undefined || !existsSync(made)) {
     process.stderr.write(result.stderr || result.stdout);
     return result.failed ?? "bun wrote no file";
@@ -162,23 +159,23 @@ function obtainRuntime(target) {
   const wanted = expectedIntegrity(target, `${archive}.integrity`);
   if (wanted.problem !== undefined) return wanted;
   if (!existsSync(archive) || integrityOf(archive) !== wanted.integrity) {
-    rmSync(temporary, { recursive: true, force: true });
-    mkdirSync(temporary, { recursive: true });
+    const download = join(temporary, target.bun);
+    mkdirSync(download, { recursive: true });
     const packed = run(
       "npm",
-      ["pack", "--silent", `--pack-destination=${temporary}`, `${target.package}@${bunVersion}`],
+      ["pack", "--silent", `--pack-destination=${download}`, `${target.package}@${bunVersion}`],
       {
         env: environmentOutside(),
       },
     );
-    const file = readdirSync(temporary).find((name) => name.endsWith(".tgz"));
+    const file = readdirSync(download).find((name) => name.endsWith(".tgz"));
     if (packed.failed !== undefined || file === undefined) {
       return { problem: `npm pack ${target.package}@${bunVersion}: ${firstLine(packed.stderr) ?? packed.failed}` };
     }
-    const found = integrityOf(join(temporary, file));
+    const found = integrityOf(join(download, file));
     if (found !== wanted.integrity)
       return { problem: `${target.package}@${bunVersion} has checksum ${found}, not ${wanted.integrity}` };
-    renameSync(join(temporary, file), archive);
+    renameSync(join(download, file), archive);
   }
   const folder = join(temporary, target.bun);
   mkdirSync(folder, { recursive: true });
@@ -229,7 +226,7 @@ function describe() {
 }
 
 function hashInputs() {
-  const hash = createHash("sha256").update(JSON.stringify([baked, flags, process.platform, process.arch]));
+  const hash = createHash("sha256").update(JSON.stringify([baked, process.platform, process.arch]));
   const add = (path) => {
     const full = join(root, path);
     if (!existsSync(full)) return;

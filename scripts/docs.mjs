@@ -1,16 +1,21 @@
-// `npm run docs`: docs/codes.md from the table that `explain` prints, and the generated parts of the other documents.
+// `npm run docs`: docs/codes.md from the table that `explain` prints, the manual page, the JSON
+// Schema, and the generated parts of the other documents.
 // `npm run check:docs`: whether they are what that would give. Needs the pinned Node, which takes types off.
 import { execFile } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
+import { toJsonSchema } from "@valibot/to-json-schema";
 import { codes } from "../lib/codes.ts";
 import { exitStatus, helpExit, profiles, usageExit } from "../lib/exit.ts";
 import { exitTable, overrideAdvice, reportedBy } from "../lib/explain.ts";
 import { explanations } from "../lib/explanations.ts";
 import { startSimulator } from "../lib/simulator.ts";
 import { statuses } from "../lib/status.ts";
+import { faultsDocument } from "../test/faults/document.ts";
+import { reportSchema } from "../test/json_schema.ts";
+import { manualPage } from "./man.mjs";
 import { fail, parseArguments, root } from "./tools.mjs";
 
 const { values } = parseArguments({ check: null });
@@ -19,6 +24,9 @@ const wanted = new Map([
   ["docs/codes.md", codesDocument()],
   ["docs/exit-status.md", withParts("docs/exit-status.md", { profiles: profileTable(), purposes: purposeTable() })],
   ["docs/json.md", withParts("docs/json.md", { example: await jsonExample() })],
+  ["docs/report.schema.json", jsonSchema()],
+  ["docs/faults.md", faultsDocument()],
+  ["docs/kubelet-probe.1", manualPage()],
 ]);
 const stale = [];
 for (const [name, text] of wanted) {
@@ -142,6 +150,20 @@ function purposeTable() {
       ...purposes.map((purpose) => (ownExit(code, { profile: "kube", purpose }) === 0 ? "0, passes" : "1, fails")),
     ]);
   return `${table(["code of `ready`", ...purposes.map((purpose) => `\`--for ${purpose}\``)], rows)}\n`;
+}
+
+/** The schema that the tests hold the output to, for readers: new fields may come, so none is forbidden. */
+function jsonSchema() {
+  // What JSON Schema cannot say, such as that a word is one of the codes, the tests alone hold.
+  const schema = toJsonSchema(reportSchema, { errorMode: "ignore" });
+  const open = (value) => {
+    if (Array.isArray(value)) return value.map(open);
+    if (typeof value !== "object" || value === null) return value;
+    const { additionalProperties, ...rest } = value;
+    return Object.fromEntries(Object.entries(rest).map(([key, inner]) => [key, open(inner)]));
+  };
+  const { $schema, ...rest } = open(schema);
+  return `${JSON.stringify({ $schema, title: "kubelet-probe/v1", ...rest }, null, 2)}\n`;
 }
 
 /** A report of the program itself, with the path and the times of this machine replaced. */

@@ -56,9 +56,10 @@ if (values.runtime !== undefined && !(values.runtime in runtimes)) {
   fail(`Cannot use --runtime ${values.runtime}: accepted are node, bun and deno`, 2);
 }
 
-const everywhere = testFiles("test");
+// A check is a source file like those of lib: its tests need no binary.
+const everywhere = [...testFiles("test"), ...testFiles("test/probes")];
 const onNode = readdirSync(join(root, "test"), { withFileTypes: true })
-  .filter((entry) => entry.isDirectory())
+  .filter((entry) => entry.isDirectory() && entry.name !== "probes")
   .flatMap((entry) => testFiles(join("test", entry.name)));
 const wanted = chooseFiles(rest);
 

@@ -61,7 +61,7 @@ describe("what is to be run", () => {
   }
 
   test("all runs every check, what costs most last", () => {
-    assert.deepEqual(namesOf(runOf(["all"])), ["socket", "ready", "static-pods", "rate-limit"]);
+    assert.deepEqual(namesOf(runOf(["all"])), ["socket", "ready", "manifests", "static-pods", "rate-limit"]);
     assert.equal(runOf(["all"]).run.name, "all");
   });
 
@@ -125,10 +125,12 @@ describe("every option of every check", () => {
     socket: "/s",
     kubeletRoot: "/r",
     nodeName: "n",
+    outputFile: "/o",
     timeout: "1s",
     profile: "kube",
     output: "json",
     severity: "Timeout=OK",
+    apiVersion: "v1",
     maxBytes: "1",
     npdWarning: "problem",
     warning: "1",
@@ -142,8 +144,12 @@ describe("every option of every check", () => {
     expectCount: "4:4",
     manifests: "/m",
     kubeletConfig: "/c",
+    kubeletConfigDir: "/d",
+    ignore: "*.md",
+    pods: "1:",
     source: "watch",
     burst: "2",
+    hold: "1ms",
   };
   const withOptions: readonly (readonly [string, ReturnType<typeof optionsOf>])[] = [
     ...checks.map((check) => [check.name, optionsOf(check)] as const),
@@ -228,7 +234,7 @@ describe("--for", () => {
   });
 
   test("not with another check", () => {
-    for (const name of ["socket", "static-pods", "rate-limit", "all"]) {
+    for (const name of ["socket", "manifests", "static-pods", "rate-limit", "all"]) {
       assert.match(refused([name, "--profile", "kube", "--for", "liveness"])[0], /^Unknown option "--for"/);
     }
   });
@@ -248,7 +254,7 @@ describe("wrong words", () => {
   test("no check", () => {
     assert.equal(
       refused([])[0],
-      "No check given: accepted are socket, ready, static-pods, rate-limit, all, explain, simulate; see --help",
+      "No check given: accepted are socket, ready, manifests, static-pods, watch, rate-limit, all, explain, simulate, selftest, completion, install; see --help",
     );
   });
   test("an unknown check", () => {
@@ -261,7 +267,7 @@ describe("wrong words", () => {
   test("unknown checks of --checks", () => {
     assert.match(
       refused(["all", "--checks", "ready,nope"])[0],
-      /^Option --checks is "ready,nope": accepted is socket, ready, static-pods, rate-limit; several with commas between$/,
+      /^Option --checks is "ready,nope": accepted is socket, ready, manifests, static-pods, watch, rate-limit; several with commas between$/,
     );
   });
 });

@@ -742,3 +742,230 @@ describe("statusFault", () => {
     });
   }
 });
+
+describe("chosen fields", () => {
+  const names = ["namespace", "name"] as const;
+  const mask = "metadata.namespace,metadata.name";
+
+  /** A server that notes the mask of each call, and refuses one if it is told to. */
+  function masking(seen: (string | undefined)[], refuses: boolean): Script {
+    return {
+      onConnection: ({ send }) => send(settings),
+      onRequest: (id, headers, { send }) => {
+        const given = headers["x-kubernetes-fieldmask"];
+        seen.push(given);
+        if (refuses && given !== undefined) return send(grpcError(id, 3, "invalid field mask: no such path"));
+        if (headers[path]!.endsWith("WatchPods")) {
+          const added = grpcMessage(event(EventType.ADDED, "a"));
+          const synced = grpcMessage(event(EventType.INITIAL_SYNC_COMPLETE));
+          return send(headersFrame(id, grpcHeaders), frame(frameType.data, 0, id, Buffer.concat([added, synced])));
+        }
+        send(grpcAnswer(id, list("a")));
+      },
+    };
+  }
+
+  test("a server is told of them, and nothing else is handed on", async () => {
+    const seen: (string | undefined)[] = [];
+    await withClient(masking(seen, false), async (client) => {
+      assert.deepEqual((await client.list({ fields: names })).pods, [{ namespace: "default", name: "a" }]);
+      assert.deepEqual(await client.get("x", { fields: ["uid"] }), { uid: "uid-a" });
+      const watch = client.watch({ fields: ["name"] });
+      assert.deepEqual((await watch.next()).value, { type: "added", pod: { name: "a" } });
+      assert.deepEqual((await watch.next()).value, { type: "synced" });
+      await watch.return(undefined as never);
+      await client.list();
+      assert.deepEqual(seen, [mask, "metadata.uid", "metadata.name", undefined]);
+    });
+  });
+
+  // The revisions of the API that read the mask answered so to one that they could not read.
+  test("one that refuses masks is asked once more without, and then never with one", async () => {
+    const seen: (string | undefined)[] = [];
+    await withClient(masking(seen, true), async (client) => {
+      assert.deepEqual((await client.list({ fields: names })).pods, [{ namespace: "default", name: "a" }]);
+      assert.equal(client.tokensSpent, 2);
+      assert.deepEqual(await client.get("x", { fields: ["name"] }), { name: "a" });
+      assert.deepEqual(seen, [mask, undefined, undefined]);
+    });
+    seen.length = 0;
+    await withClient(masking(seen, true), async (client) => {
+      const watch = client.watch({ fields: ["name"] });
+      assert.deepEqual((await watch.next()).value, { type: "added", pod: { name: "a" } });
+      await watch.return(undefined as never);
+      assert.deepEqual(seen, ["metadata.name", undefined]);
+    });
+  });
+
+  test("INVALID_ARGUMENT to a call without a mask is the server's error", async () => {
+    const script = answering((id) => grpcError(id, 3, "no"));
+    await withClient(script, async (client, { peers }) => {
+      await faultOf(client.list(), "ServerError");
+      assert.equal(client.tokensSpent, 1);
+      await faultOf(client.list({ fields: names }), "ServerError");
+      assert.equal(peers.length, 1);
+      assert.equal(client.tokensSpent, 3);
+    });
+  });
+
+  test("one that a pod does not have is refused before anything is sent", async () => {
+    await withClient({}, async (client, { peers }) => {
+      await assert.rejects(client.list({ fields: ["env" as "name"] }), RangeError);
+      await assert.rejects(client.watch({ fields: [] }).next(), RangeError);
+      assert.equal(peers.length, 0);
+    });
+  });
+});
+
+describe("versions of the API", () => {
+  /** A server that has one version, and notes what it is asked for. */
+  function having(version: string, seen: string[]): Script {
+    return {
+      onConnection: ({ send }) => send(settings),
+      onRequest: (id, headers, { send }) => {
+        const [, service = "", method] = headers[path]!.split("/");
+        seen.push(`${service} ${method}`);
+        if (service !== `${version}.Pods`) return send(grpcError(id, 12, `unknown service ${service}`));
+        if (method !== "WatchPods") return send(grpcAnswer(id, list("a")));
+        const synced = grpcMessage(event(EventType.INITIAL_SYNC_COMPLETE));
+        send(headersFrame(id, grpcHeaders), frame(frameType.data, 0, id, synced));
+      },
+    };
+  }
+
+  test("what the kubelet has today is asked for first, and nothing else", async () => {
+    const seen: string[] = [];
+    await withClient(having("v1alpha1", seen), async (client) => {
+      assert.equal(client.apiVersion, undefined);
+      await client.list();
+      assert.equal(client.apiVersion, "v1alpha1");
+      assert.deepEqual(seen, ["v1alpha1.Pods ListPods"]);
+    });
+  });
+
+  test("a server that has only a later one is found, at no token more, and then asked in that", async () => {
+    for (const [version, before] of [
+      ["v1beta1", ["v1alpha1"]],
+      ["v1", ["v1alpha1", "v1beta1"]],
+    ] as const) {
+      const seen: string[] = [];
+      await withClient(having(version, seen), async (client) => {
+        assert.equal((await client.list()).pods.length, 1);
+        assert.deepEqual([client.apiVersion, client.tokensSpent], [version, 1]);
+        const watch = client.watch();
+        assert.deepEqual((await watch.next()).value, { type: "synced" });
+        await watch.return(undefined as never);
+        const all = [...before.map((each) => `${each}.Pods ListPods`), `${version}.Pods ListPods`];
+        assert.deepEqual(seen, [...all, `${version}.Pods WatchPods`]);
+      });
+      const watched: string[] = [];
+      await withClient(having(version, watched), async (client) => {
+        const watch = client.watch();
+        assert.deepEqual((await watch.next()).value, { type: "synced" });
+        await watch.return(undefined as never);
+        assert.equal(client.apiVersion, version);
+        assert.equal(watched.length, before.length + 1);
+      });
+    }
+  });
+
+  test("a server without any: WrongService in the words for the first, and no token", async () => {
+    const seen: string[] = [];
+    await withClient(having("v9", seen), async (client) => {
+      assert.match((await faultOf(client.list(), "WrongService")).message, /unknown service v1alpha1\.Pods/);
+      assert.match((await faultOf(client.watch().next(), "WrongService")).message, /unknown service v1alpha1\.Pods/);
+      assert.deepEqual([client.apiVersion, client.tokensSpent, seen.length], [undefined, 0, 6]);
+    });
+  });
+
+  test("one that is named is the only one tried", async () => {
+    const seen: string[] = [];
+    const script = having("v1alpha1", seen);
+    await withClient(script, async (client) => void (await faultOf(client.list(), "WrongService")), {
+      apiVersion: "v1",
+    });
+    assert.deepEqual(seen, ["v1.Pods ListPods"]);
+  });
+
+  test("calls at once each find it", async () => {
+    await withClient(having("v1beta1", []), async (client) => {
+      const pods = await Promise.all([1, 2, 3].map((n) => client.get(`uid-${n}`)));
+      assert.deepEqual(
+        pods.map((each) => each?.name),
+        ["a", "a", "a"],
+      );
+      assert.equal(client.tokensSpent, 3);
+    });
+  });
+});
+
+describe("a budget", () => {
+  test("refuses what would go over it in time, and the server is not asked", async () => {
+    let calls = 0;
+    const script = answering((id) => {
+      calls++;
+      return grpcAnswer(id, list("a"));
+    });
+    await withClient(
+      script,
+      async (client) => {
+        await client.list();
+        await client.get("x");
+        const fault = await faultOf(client.list({ timeoutMs: 50 }), "RateLimited");
+        assert.equal(fault.details.own, true);
+        // A watch costs no token, connecting neither.
+        await client.connect();
+        assert.deepEqual([calls, client.tokensSpent], [2, 2]);
+      },
+      { budget: { perSecond: 0.001, burst: 2 } },
+    );
+  });
+});
+
+test("a watch that nobody reads stops the server at its buffer, and goes on from there", async () => {
+  const events = 400;
+  const padding = 2000;
+  const added = Buffer.concat(
+    Array.from({ length: events }, (_, index) => {
+      const bytes = toBinary(
+        WatchPodsEventSchema,
+        create(WatchPodsEventSchema, { type: EventType.MODIFIED, pod: Uint8Array.from(pod(`p-${index}`, padding)) }),
+      );
+      return grpcMessage(bytes);
+    }),
+  );
+  let sent = 0;
+  let window = 65535;
+  const sendMore = (id: number, { send }: Peer) => {
+    while (sent < added.length && window > 0) {
+      const size = Math.min(16384, window, added.length - sent);
+      send(frame(frameType.data, 0, id, added.subarray(sent, sent + size)));
+      sent += size;
+      window -= size;
+    }
+  };
+  const script: Script = {
+    onConnection: ({ send }) => send(settings),
+    onRequest: (id, _, peer) => {
+      const synced = grpcMessage(event(EventType.INITIAL_SYNC_COMPLETE));
+      peer.send(headersFrame(id, grpcHeaders), frame(frameType.data, 0, id, synced));
+      window -= synced.length;
+      sendMore(id, peer);
+    },
+    onFrame: ({ type, id, payload }, peer) => {
+      if (type !== frameType.window || id === 0) return;
+      window += payload.readUInt32BE(0);
+      sendMore(id, peer);
+    },
+  };
+  await withClient(script, async (client) => {
+    const watch = client.watch({ buffer: 1, fields: ["name"] });
+    await watch.next();
+    await until(() => window === 0);
+    assert.ok(sent < 70_000, `${sent} bytes sent to who does not read`);
+    for (let index = 0; index < events; index++) {
+      assert.deepEqual((await watch.next()).value, { type: "modified", pod: { name: `p-${index}` } });
+    }
+    await watch.return(undefined as never);
+  });
+});

@@ -29,6 +29,7 @@ const design = {
     "StaticPodMissing",
     "StaticPodFailed",
     "ManifestRefused",
+    "WatchDiverged",
   ],
   UNKNOWN: [
     "PermissionDenied",

@@ -29,6 +29,7 @@ const samples: Readonly<Record<Key, readonly [text: string, value: unknown, abse
   timeout: ["1m30s", 90_000, undefined],
   profile: ["npd", "npd", undefined],
   output: ["json", "json", "text"],
+  outputFile: ["/o", "/o", undefined],
   severity: [
     "SocketDead=OK,Timeout=WARNING",
     [
@@ -37,6 +38,7 @@ const samples: Readonly<Record<Key, readonly [text: string, value: unknown, abse
     ],
     undefined,
   ],
+  apiVersion: ["v1beta1", "v1beta1", "auto"],
   maxBytes: ["1024", 1024, 64 * 1024 * 1024],
   npdWarning: ["problem", "problem", "ok"],
   strict: ["true", true, false],
@@ -119,7 +121,8 @@ describe("values that are not accepted", () => {
     ["--timeout", "10", /accepted is a duration such as 900ms, 10s, 1m30s or 1h, at least 1ms$/],
     ["--timeout", "0s", /at least 1ms$/],
     ["--profile", "icinga", /accepted is nagios, npd, kube$/],
-    ["--output", "xml", /accepted is text, json/],
+    ["--output", "xml", /accepted is text, json, prometheus, checkmk$/],
+    ["--output-file", "metrics.prom", /accepted is an absolute path$/],
     ["--max-bytes", "0", /accepted is a whole number from 1 to 2147483647$/],
     ["--max-bytes", "2147483648", /accepted is a whole number/],
     ["--npd-warning", "yes", /accepted is ok, problem$/],

@@ -37,6 +37,7 @@ const table: Readonly<Record<Code, Row>> = {
   Initializing: [1, 0, 0, 1, 1, 0],
   RateLimited: [1, 0, 0, 1, 0, 0],
   WatchDropped: [1, 0, 0, 1, 1, 0],
+  WatchDiverged: [2, 1, 1, 1, 1, 0],
   AnswerTooLarge: [3, 2, 1, 1, 1, 0],
   ConnectionLost: [2, 1, 1, 1, 1, 0],
   Undecodable: [3, 2, 1, 1, 1, 0],

@@ -126,7 +126,10 @@ describe("the table of explanations", () => {
 
   test("says who reports a code", () => {
     assert.equal(reportedBy("SocketInsecure"), "Reported by the check socket.");
-    assert.match(reportedBy("Initializing"), /^Reported by the check ready; by static-pods as the cause of Inv/);
+    assert.match(
+      reportedBy("Initializing"),
+      /^Reported by the checks ready, watch; by static-pods as the cause of Inv/,
+    );
     assert.equal(reportedBy("BadUsage"), "Reported before any check runs.");
   });
 

@@ -265,15 +265,23 @@ describe("names and values", () => {
 
 describe("encodeHeaders", () => {
   test("whatever it takes is decoded to the same", () => {
-    const text = fc.stringMatching(/^[!-~]{0,126}$/);
+    const name = fc.stringMatching(/^[!-~]{0,126}$/);
+    const value = fc.stringMatching(/^[!-~]{0,4096}$/);
     fc.assert(
-      fc.property(fc.dictionary(text, text), (fields) => {
+      fc.property(fc.dictionary(name, value), (fields) => {
         assert.deepEqual({ ...createHpackDecoder(1 << 20).decode(encodeHeaders(fields)) }, { ...fields });
       }),
     );
   });
-  test("a value over 126 bytes is refused, not sent wrong", () => {
-    assert.throws(() => encodeHeaders({ a: "x".repeat(127) }), RangeError);
+  test("values of every length whose form differs", () => {
+    for (const length of [126, 127, 128, 254, 255, 256, 382, 383, 4095, 4096]) {
+      const fields = { a: "x".repeat(length), b: "y" };
+      assert.deepEqual({ ...createHpackDecoder(1 << 20).decode(encodeHeaders(fields)) }, fields);
+    }
+  });
+  test("a name or value over the limit is refused, not sent wrong", () => {
+    assert.throws(() => encodeHeaders({ a: "x".repeat(4097) }), RangeError);
+    assert.throws(() => encodeHeaders({ ["a".repeat(127)]: "x" }), RangeError);
   });
 });
 

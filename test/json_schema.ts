@@ -33,15 +33,43 @@ const metric = v.strictObject({
   max: v.optional(decimal),
 });
 
+const octal = v.pipe(v.string(), v.regex(/^[0-7]{4}$/));
+
 /** `data` of each check, where it has run. */
 export const dataSchemas = {
   socket: v.strictObject({
-    mode: v.pipe(v.string(), v.regex(/^[0-7]{4}$/)),
+    mode: octal,
     uid: count,
     gid: count,
     bornAt: time,
+    changedAt: time,
+    pathBytes: count,
+    mounted: v.boolean(),
+    others: v.array(v.string()),
+    folders: v.array(v.strictObject({ path: v.string(), mode: octal, uid: count, gid: count })),
+    links: v.array(v.strictObject({ path: v.string(), target: v.string() })),
   }),
   ready: v.strictObject({ pods: count, staticPods: count, bytes: count, tries: count }),
+  manifests: v.strictObject({
+    nodeName: v.string(),
+    pods: v.array(
+      v.strictObject({
+        namespace: v.string(),
+        name: v.string(),
+        uid: v.nullable(v.string()),
+        images: v.array(v.string()),
+        file: v.string(),
+      }),
+    ),
+    files: v.array(
+      v.strictObject({
+        file: v.string(),
+        verdict: v.picklist(["pod", "shadowed", "refused", "ignored"]),
+        pod: v.nullable(v.string()),
+        reason: v.string(),
+      }),
+    ),
+  }),
   "static-pods": v.strictObject({
     manifests: v.nullable(v.string()),
     pods: v.array(
@@ -55,6 +83,14 @@ export const dataSchemas = {
         restarts: count,
       }),
     ),
+  }),
+  watch: v.strictObject({
+    pods: count,
+    listed: v.nullable(count),
+    events: count,
+    heldMs: count,
+    reconnects: v.picklist([0, 1]),
+    slow: v.nullable(v.strictObject({ dropped: v.boolean(), events: count })),
   }),
   "rate-limit": v.strictObject({ burst: count, admitted: count, rejected: count, rounds: count }),
 } as const;

@@ -4,7 +4,8 @@ import { hostname, tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, test } from "node:test";
 import { Fault } from "../lib/fault.ts";
-import { findManifests, findNodeName, findSocket } from "../lib/node.ts";
+import type { KubeletProcess } from "../lib/kubelet_process.ts";
+import { findManifests, findNodeName, findSocket, type ManifestOptions } from "../lib/node.ts";
 
 async function inFolder(use: (folder: string) => Promise<void>): Promise<void> {
   const folder = fs.mkdtempSync(join(tmpdir(), "kubelet-probe-"));
@@ -50,17 +51,24 @@ describe("the socket", () => {
 });
 
 describe("the manifests", () => {
-  const find = (options: { manifests?: string; kubeletConfig?: string; kubeletRoot?: string }) =>
-    findManifests({ manifests: undefined, kubeletConfig: undefined, kubeletRoot: undefined, ...options });
-  const defaults = { path: "/etc/kubernetes/manifests", from: "default", scanMs: 20_000 };
+  const find = (options: Partial<ManifestOptions>) =>
+    findManifests({
+      manifests: undefined,
+      kubeletConfig: undefined,
+      kubeletConfigDir: undefined,
+      kubeletRoot: undefined,
+      ...options,
+    });
+  const unknown = { scanMs: 20_000, scanFrom: "default", urlFrom: undefined, unset: false };
+  const defaults = { path: "/etc/kubernetes/manifests", from: "default", ...unknown };
 
   test("--manifests wins, and no configuration is looked for", () =>
     inFolder(async (folder) => {
       fs.writeFileSync(join(folder, "config.yaml"), "staticPodPath: /x\nfileCheckFrequency: 1m\n");
       assert.deepEqual(await find({ manifests: "/m", kubeletRoot: folder }), {
+        ...unknown,
         path: "/m",
         from: "--manifests",
-        scanMs: 20_000,
       });
     }));
 
@@ -69,9 +77,11 @@ describe("the manifests", () => {
       const file = join(folder, "c.yaml");
       fs.writeFileSync(file, "staticPodPath: /x\nfileCheckFrequency: 1m\n");
       assert.deepEqual(await find({ manifests: "/m", kubeletConfig: file }), {
+        ...unknown,
         path: "/m",
         from: "--manifests",
         scanMs: 60_000,
+        scanFrom: `fileCheckFrequency of ${file}`,
       });
     }));
 
@@ -80,9 +90,9 @@ describe("the manifests", () => {
       const file = join(folder, "config.yaml");
       fs.writeFileSync(file, "kind: KubeletConfiguration\nstaticPodPath: /srv/manifests\n");
       assert.deepEqual(await find({ kubeletRoot: folder }), {
+        ...unknown,
         path: "/srv/manifests",
         from: `staticPodPath of ${file}`,
-        scanMs: 20_000,
       });
     }));
 
@@ -99,9 +109,11 @@ describe("the manifests", () => {
       const file = join(folder, "c.json");
       fs.writeFileSync(file, '{"staticPodPath":"/j","fileCheckFrequency":"1m30s"}');
       assert.deepEqual(await find({ kubeletConfig: file }), {
+        ...unknown,
         path: "/j",
         from: `staticPodPath of ${file}`,
         scanMs: 90_000,
+        scanFrom: `fileCheckFrequency of ${file}`,
       });
     }));
 
@@ -125,6 +137,61 @@ describe("the manifests", () => {
         assert.equal((await find({ kubeletRoot: folder })).scanMs, 20_000, text);
       }
     }));
+
+  describe("the kubelet that runs", () => {
+    const kubelet: KubeletProcess = {
+      pid: 812,
+      workingFolder: "/work",
+      rootDir: undefined,
+      hostnameOverride: undefined,
+      config: undefined,
+      configDir: undefined,
+      podManifestPath: undefined,
+      manifestUrl: false,
+      fileCheckFrequency: undefined,
+    };
+
+    test("its own options go before its configuration, and behind --manifests", () =>
+      inFolder(async (folder) => {
+        const config = join(folder, "c.yaml");
+        fs.writeFileSync(config, "staticPodPath: /c\nfileCheckFrequency: 1m\nstaticPodURL: http://u/\n");
+        const process = { ...kubelet, config, podManifestPath: "/p", fileCheckFrequency: 5000, manifestUrl: true };
+        assert.deepEqual(await find({ kubelet: process }), {
+          path: "/p",
+          from: "--pod-manifest-path of the kubelet, process 812",
+          scanMs: 5000,
+          scanFrom: "--file-check-frequency of the kubelet, process 812",
+          urlFrom: "--manifest-url of the kubelet, process 812",
+          unset: false,
+        });
+        assert.equal((await find({ kubelet: process, manifests: "/m" })).path, "/m");
+        assert.deepEqual(await find({ kubelet: { ...kubelet, config } }), {
+          path: "/c",
+          from: `staticPodPath of ${config}`,
+          scanMs: 60_000,
+          scanFrom: `fileCheckFrequency of ${config}`,
+          urlFrom: `staticPodURL of ${config}`,
+          unset: false,
+        });
+      }));
+
+    test("one that was started without --config reads no config.yaml", () =>
+      inFolder(async (folder) => {
+        fs.writeFileSync(join(folder, "config.yaml"), "staticPodPath: /c\n");
+        assert.deepEqual(await find({ kubelet, kubeletRoot: folder }), { ...defaults, unset: true });
+      }));
+
+    test("its drop-in folder is read, and where it starts from", () =>
+      inFolder(async (folder) => {
+        fs.writeFileSync(join(folder, "10.conf"), "staticPodPath: manifests\n");
+        assert.equal((await find({ kubelet: { ...kubelet, configDir: folder } })).path, "/work/manifests");
+        assert.equal((await find({ kubeletConfigDir: folder, kubeletRoot: folder })).path, "/manifests");
+      }));
+
+    test("a configuration of its own that is gone is not passed over", async () => {
+      await assert.rejects(find({ kubelet: { ...kubelet, config: "/nonexistent/c.yaml" } }), Fault);
+    });
+  });
 
   describe("a configuration that cannot be read is ManifestsUnreadable", () => {
     const refused = async (options: Parameters<typeof find>[0]) => {

@@ -499,7 +499,7 @@ describe("all, with the real checks", () => {
     withSimulator("healthy", async (simulator) => {
       const report = await runWords(["all", "--socket", simulator.socket, ...expect(simulator)]);
       assert.deepEqual(verdict(report), ["OK", "SocketSecure"]);
-      assert.equal(report.summary, "SocketSecure, Ready, StaticPodsHealthy, RateLimitHeadroom");
+      assert.equal(report.summary, "SocketSecure, Ready, ManifestsClean, StaticPodsHealthy, RateLimitHeadroom");
       // One for the listing and three for the burst.
       assert.equal(report.tokensSpent, 4);
       assert.equal(simulator.admitted, 4);
@@ -510,11 +510,14 @@ describe("all, with the real checks", () => {
     withSimulator("initializing", async (simulator) => {
       const report = await runWords(["all", "--socket", simulator.socket, ...expect(simulator)]);
       assert.deepEqual(verdict(report), ["WARNING", "Initializing"]);
+      // One for the listing, which is asked for once also where it fails, and three for the burst.
+      assert.equal(report.tokensSpent, 4);
       assert.deepEqual(
         report.checks.map(({ check, skipped }) => [check, skipped?.cause]),
         [
           ["socket", undefined],
           ["ready", undefined],
+          ["manifests", undefined],
           ["static-pods", "Initializing"],
           ["rate-limit", undefined],
         ],
@@ -532,7 +535,8 @@ describe("all, with the real checks", () => {
         assert.deepEqual(verdict(report), ["CRITICAL", code]);
         assert.deepEqual(
           report.checks.map(({ skipped }) => skipped?.cause),
-          [undefined, code, code, code],
+          // The manifests are on this node, whoever answers.
+          [undefined, code, undefined, code, code],
         );
         assert.equal(report.tokensSpent, 0);
       });

@@ -196,6 +196,7 @@ test("each scenario has a name of its own, and each code that a server or a file
     "Initializing",
     "RateLimited",
     "WatchDropped",
+    "WatchDiverged",
     "AnswerTooLarge",
     "ConnectionLost",
     "Undecodable",

@@ -150,8 +150,8 @@ export const settingsStorm: ConnectionFault = (socket, onCall) => {
  */
 export function largeAnswer(bytes: number): ConnectionFault {
   return (socket, onCall) => {
-    // A part is whole pods: field 1, its length, that many bytes of padding.
-    const part = Buffer.concat([Buffer.from([0x0a, 0xfd, 0x7f]), Buffer.alloc(16381)]);
+    // A part is a whole pod: field 1, its length, and in it a field 15 of padding, which no pod has.
+    const part = Buffer.concat([Buffer.from([0x0a, 0xfd, 0x7f, 0x7a, 0xfa, 0x7f]), Buffer.alloc(16378)]);
     const left = new Map<number, number>();
     const windows = new Map<number, number>([[0, 65535]]);
     let initialWindow = 65535;

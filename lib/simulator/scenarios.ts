@@ -606,6 +606,13 @@ const watches: readonly ScenarioSetup[] = [
     service: { watch: { end: "after-sync", status: dropped, goaway: true } },
   },
   {
+    name: "watch-diverged",
+    summary: "a watch that leaves a pod out which each listing has",
+    code: "WatchDiverged",
+    check: "watch",
+    service: { watch: { hides: true } },
+  },
+  {
     name: "watch-silent",
     summary: "a watch that never sends anything",
     code: "Timeout",

@@ -1,7 +1,9 @@
 import * as http2 from "node:http2";
 import type { Socket } from "node:net";
 import { create } from "@bufbuild/protobuf";
-import { Code, ConnectError, createConnectRouter, type HandlerContext } from "@connectrpc/connect";
+import { Code, ConnectError, createServiceImplSpec, type HandlerContext } from "@connectrpc/connect";
+import { createUniversalServiceHandlers } from "@connectrpc/connect/protocol";
+import { createHandlerFactory } from "@connectrpc/connect/protocol-grpc";
 import {
   EventType,
   GetPodResponseSchema,
@@ -42,6 +44,8 @@ export interface WatchBehaviour {
   readonly endless?: boolean;
   /** Sends changes after the sync, the first of them a pod that the sync had already. */
   readonly churn?: boolean;
+  /** Leaves the first pod of the listing out. */
+  readonly hides?: boolean;
 }
 
 /** How the service departs from a healthy kubelet. */
@@ -129,7 +133,7 @@ export function createService(pods: readonly ServedPod[], behaviour: ServiceBeha
     const ends = watches <= (watch.times ?? Number.POSITIVE_INFINITY) ? watch.end : undefined;
     if (watch.silent) await held(context.signal);
     do {
-      for (const pod of listing) yield event(EventType.ADDED, pod.bytes);
+      for (const pod of watch.hides ? listing.slice(1) : listing) yield event(EventType.ADDED, pod.bytes);
       if (watch.endless) await pause(20, context.signal);
     } while (watch.endless && !context.signal.aborted);
     if (ends === "before-sync") return end(watch);
@@ -152,9 +156,10 @@ export function createService(pods: readonly ServedPod[], behaviour: ServiceBeha
   }
 
   // Without compression: the kubelet uses it only for a client that compressed its request.
-  const router = createConnectRouter({ connect: false, grpcWeb: false, acceptCompression: [] });
-  router.service(Pods, { listPods, getPod, watchPods });
-  const handlers = new Map(router.handlers.map((handler) => [handler.requestPath, handler]));
+  // gRPC alone: a router brings the Connect protocols and their JSON along.
+  const service = createServiceImplSpec<typeof Pods>(Pods, { listPods, getPod, watchPods });
+  const served = createUniversalServiceHandlers(service, [createHandlerFactory({ acceptCompression: [] })]);
+  const handlers = new Map(served.map((handler) => [handler.requestPath, handler]));
 
   async function answer(stream: http2.ServerHttp2Stream, fields: http2.IncomingHttpHeaders): Promise<void> {
     const path = fields[":path"] ?? "";

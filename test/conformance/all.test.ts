@@ -27,6 +27,9 @@ import {
 const statics = ["000", "001", "002", "003"].map((number) => `kube-system/static-${number}-node-1`);
 const expectStatics = ["--expect", statics.join(",")];
 
+// On a machine that is busy with other tests nothing is to meet its deadline.
+const patient = ["--timeout", "20s"];
+
 type Exits = readonly [nagios: number, npd: number, kube: number];
 const ok: Exits = [0, 0, 0];
 const warning: Exits = [1, 0, 0];
@@ -36,7 +39,7 @@ const critical: Exits = [2, 1, 1];
 async function allProfiles(socket: string, args: readonly string[], code: string, exits: Exits): Promise<ProbeJson> {
   const runs: ProbeJson[] = [];
   for (const [at, profile] of profiles.entries()) {
-    const words = ["all", "--socket", socket, ...args, "--profile", profile];
+    const words = ["all", "--socket", socket, ...args, "--profile", profile, ...patient];
     const run = await probeJson(words);
     assert.equal(run.code, code, run.ended.stdout);
     assert.equal(run.ended.status, exits[at], `${profile}: ${run.ended.stdout}`);
@@ -63,7 +66,7 @@ describe("all, against the kubelet's own server", { skip: needs.kubelet }, () =>
     const { socket } = await startKubelet(t, ["--static", "4", "--pods", "106", "--mirrors"]);
     const run = await allProfiles(socket, expectStatics, "SocketSecure", ok);
     assert.deepEqual(
-      run.checks.map(({ check, code }) => `${check} ${code}`),
+      run.checks.filter(({ check }) => check !== "manifests").map(({ check, code }) => `${check} ${code}`),
       ["socket SocketSecure", "ready Ready", "static-pods StaticPodsHealthy", "rate-limit RateLimitHeadroom"],
     );
     assert.equal(metricOf(run, "ready", "pods"), 110);
@@ -81,14 +84,17 @@ describe("all, against the kubelet's own server", { skip: needs.kubelet }, () =>
   test("not ready: WARNING Initializing, and what it holds up is skipped with that cause", async (t) => {
     const { socket } = await startKubelet(t, ["--static", "4", "--ready=false"]);
     for (const [at, profile] of profiles.entries()) {
-      const run = await probeJson(["all", "--socket", socket, ...expectStatics, "--profile", profile]);
+      const run = await probeJson(["all", "--socket", socket, ...expectStatics, "--profile", profile, ...patient]);
       assert.equal(run.code, "Initializing");
       assert.equal(run.ended.status, warning[at]);
-      const [socketCheck, ready, staticPods, rateLimit] = run.checks;
-      assert.deepEqual([socketCheck!.code, socketCheck!.skipped], ["SocketSecure", undefined]);
-      assert.deepEqual([ready!.code, ready!.status, ready!.skipped], ["Initializing", "WARNING", undefined]);
-      assert.deepEqual([staticPods!.code, staticPods!.skipped], ["InventoryUnavailable", { cause: "Initializing" }]);
-      assert.deepEqual([rateLimit!.code, rateLimit!.skipped], ["RateLimitHeadroom", undefined]);
+      const found = (name: string) => {
+        const { code, status, skipped } = checkOf(run, name);
+        return skipped === undefined ? [code, status] : [code, skipped.cause];
+      };
+      assert.deepEqual(found("socket"), ["SocketSecure", "OK"]);
+      assert.deepEqual(found("ready"), ["Initializing", "WARNING"]);
+      assert.deepEqual(found("static-pods"), ["InventoryUnavailable", "Initializing"]);
+      assert.deepEqual(found("rate-limit"), ["RateLimitHeadroom", "OK"]);
       assert.doesNotMatch(run.ended.stdout, /StaticPodMissing/);
       await refilled();
     }
@@ -98,7 +104,7 @@ describe("all, against the kubelet's own server", { skip: needs.kubelet }, () =>
     const { socket } = await startKubelet(t, ["--static", "4", "--ready=false"]);
     age(socket, 900);
     for (const [at, profile] of profiles.entries()) {
-      const run = await probeJson(["all", "--socket", socket, ...expectStatics, "--profile", profile]);
+      const run = await probeJson(["all", "--socket", socket, ...expectStatics, "--profile", profile, ...patient]);
       assert.equal(run.code, "Initializing");
       assert.equal(run.ended.status, critical[at]);
       await refilled();
@@ -117,7 +123,7 @@ describe("all, against the kubelet's own server", { skip: needs.kubelet }, () =>
     const { socket } = await startKubelet(t, ["--static", "4", "--pods", "6"]);
     const stop = await drain(t, socket);
     for (const [at, profile] of profiles.entries()) {
-      const words = ["all", "--socket", socket, ...expectStatics, "--profile", profile, "--timeout", "20s"];
+      const words = ["all", "--socket", socket, ...expectStatics, "--profile", profile, ...patient];
       // On a machine that is busy the other client may lose its turn, and tokens come back meanwhile.
       const run = await until("a run that meets an empty bucket", async () => {
         const one = await probeJson(words);
@@ -291,7 +297,7 @@ describe("manifests that the kubelet itself reads", { skip: needs.kubelet }, () 
       assert.equal((await probe(["ready", "--wait", "--socket", socket])).status, 0);
       for (const [at, profile] of profiles.entries()) {
         const args = ["static-pods", "--socket", socket, "--manifests", manifests, "--node-name", ` ${node}\n`];
-        const run = await probeJson([...args, "--profile", profile]);
+        const run = await probeJson([...args, "--profile", profile, ...patient]);
         assert.equal(run.code, code, run.ended.stdout);
         assert.equal(run.ended.status, exits[at]);
         assert.equal(metricOf(run, "static-pods", "missing"), 0);

@@ -48,6 +48,9 @@ async function runPlugin(
   };
 }
 
+// For what does not hang: on a machine that is busy with other tests nothing else is to meet its deadline.
+const patient = ["--timeout", "20s"];
+
 /** Whether a process of the group is left. */
 function groupLives(pid: number): boolean {
   try {
@@ -91,7 +94,7 @@ describe("d05: node-problem-detector, exit 2 is Unknown and 80 bytes are shown (
       const simulator = await simulate(t, scenario);
       if (["missing-pod", "hostile-text"].includes(scenario)) age(simulator.socket, 3600);
       const expect = simulator.expect.join(",");
-      const args = ["static-pods", "--profile", "npd", "--socket", simulator.socket, "--expect", expect];
+      const args = ["static-pods", "--profile", "npd", "--socket", simulator.socket, "--expect", expect, ...patient];
       const result = await runPlugin(binary, args, limits);
       assert.equal(result.status, status, result.message);
       assert.equal(result.signaled, false);
@@ -112,7 +115,7 @@ describe("d05: node-problem-detector, exit 2 is Unknown and 80 bytes are shown (
     test(`all, ${scenario}: ${status}`, async (t) => {
       const simulator = await simulate(t, scenario);
       const expect = simulator.expect.join(",");
-      const args = ["all", "--profile", "npd", "--socket", simulator.socket, "--expect", expect];
+      const args = ["all", "--profile", "npd", "--socket", simulator.socket, "--expect", expect, ...patient];
       const result = await runPlugin(binary, args, limits);
       assert.equal(result.status, status, result.message);
       assert.match(result.message, /^[ -~]{1,80}$/);
@@ -195,7 +198,7 @@ describe("d09: an exec probe of 1 s (kubernetes/kubernetes#82440, #100198, #1242
   for (const scenario of ["initializing", "initializing-old", "rate-limited", "server-error", "lost", "http1"]) {
     test(`liveness: ${scenario} does not restart the container`, async (t) => {
       const { socket } = await simulate(t, scenario);
-      const args = ["ready", "--profile", "kube", "--for", "liveness", "--socket", socket];
+      const args = ["ready", "--profile", "kube", "--for", "liveness", "--socket", socket, ...patient];
       assert.equal((await runPlugin(binary, args, limits)).status, "OK");
     });
   }
@@ -203,14 +206,14 @@ describe("d09: an exec probe of 1 s (kubernetes/kubernetes#82440, #100198, #1242
   for (const scenario of ["missing", "dead", "not-a-socket"]) {
     test(`liveness: ${scenario} does, for only a new mount helps`, async (t) => {
       const { socket } = await simulate(t, scenario);
-      const args = ["ready", "--profile", "kube", "--for", "liveness", "--socket", socket];
+      const args = ["ready", "--profile", "kube", "--for", "liveness", "--socket", socket, ...patient];
       assert.equal((await runPlugin(binary, args, limits)).status, "NonOK");
     });
   }
 
   test("WARNING does not fail it", async (t) => {
     const { socket, expect } = await simulate(t, "unexpected-pod");
-    const args = ["static-pods", "--profile", "kube", "--socket", socket, "--expect", expect.join(",")];
+    const args = ["static-pods", "--profile", "kube", "--socket", socket, "--expect", expect.join(","), ...patient];
     const result = await runPlugin(binary, args, limits);
     assert.equal(result.status, "OK");
     assert.match(result.message, /^StaticPodUnexpected: /);

@@ -26,13 +26,13 @@ import {
 
 const isolated =
   needs.root ||
-  (spawnSync("unshare", ["-m", "mount", "-t", "tmpfs", "none", "/mnt"]).status === 0
+  (spawnSync("unshare", ["-m", "-p", "-f", "--mount-proc", "mount", "-t", "tmpfs", "none", "/mnt"]).status === 0
     ? false
-    : "this machine does not allow a mount namespace");
+    : "this machine allows no namespaces");
 
-/** Runs a shell script where mounts are its own; $KP is the binary, $HERE a folder. */
+/** Runs a shell script where mounts and processes are its own; $KP is the binary, $HERE a folder. */
 async function inMountNamespace(t: TestContext, script: string): Promise<Ended> {
-  return execute("unshare", ["-m", "--propagation", "private", "sh", "-euc", script], {
+  return execute("unshare", ["-m", "--propagation", "private", "-p", "-f", "--mount-proc", "sh", "-euc", script], {
     env: { KP: binary, HERE: folder(t) },
   });
 }
