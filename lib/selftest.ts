@@ -42,6 +42,7 @@ export function selftestHelp(): string {
 
 Runs the checks against simulated nodes, one for each code, in every profile, and prints what came of it.
 Ends with 0 if every code and every exit status was right, else with 1. Asks no kubelet.
+What takes another user, a minute or a fault of the program itself is not tried, and is named.
 
 Options:
 ${optionLines(options)}
@@ -248,8 +249,7 @@ function summarize(results: readonly Result[], untried: readonly Code[], verbose
     for (const wrong of result.wrong) lines.push(`  ${wrong}`);
     if (verbose || result.wrong.length > 0) lines.push(`  kubelet-probe ${result.command}`);
   });
-  if (untried.length > 0)
-    lines.push("", `Not tried, since this user or a few seconds cannot bring it about: ${untried.join(", ")}`);
+  if (untried.length > 0) lines.push("", `Not tried: ${untried.join(", ")}`);
   const failed = results.filter(({ wrong }) => wrong.length > 0).length;
   const tried = new Set(results.map(({ wanted }) => wanted)).size;
   lines.push(

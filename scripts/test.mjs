@@ -10,7 +10,7 @@ import { join, relative, resolve } from "node:path";
 import { environment, fail, parseArguments, root, run, table, tool } from "./tools.mjs";
 
 // A run that hangs must end, and say where, well before anything around it gives up.
-const minutesPerRuntime = 10;
+const minutesPerRuntime = 20;
 const wholeOutputOfACrash = 60;
 // What the tests themselves read; every other variable of this prefix is an option of the program.
 const forTheTests = ["KUBELET_PROBE_REQUIRE", "KUBELET_PROBE_BINARY"];
