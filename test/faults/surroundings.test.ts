@@ -238,7 +238,7 @@ describe("surroundings that lack something", () => {
   });
 
   test("a memory limit of 64 MiB by systemd", {
-    skip: existsSync("/run/systemd/system") && needs.root === false ? false : "needs root and a system run by systemd",
+    skip: existsSync("/run/systemd/system") && needs.root === false ? false : "only as root on a system run by systemd",
   }, async (t) => {
     const { socket, expect } = await simulate(t, "healthy");
     const limits = ["-p", "MemoryMax=64M", "-p", "MemorySwapMax=0"];
