@@ -21,6 +21,11 @@ export interface InventoryOptions<F extends PodField = PodField> {
    * has sent no event yet. Default 60 000.
    */
   readonly relistMs?: number | undefined;
+  /**
+   * How long after an event that only a listing explains, such as that of a pod that has ended, there is one, in ms; several
+   * such events are explained by one. Default 1000.
+   */
+  readonly settleMs?: number | undefined;
   /** How long one listing, or the start of a watch, may take, in ms; the client's own limit by default. */
   readonly timeoutMs?: number | undefined;
   /** The pauses after what interrupts it. Default from 50 ms to 5 s. */
@@ -42,9 +47,6 @@ export interface InventoryChange<P = Pod> {
   readonly resynced: boolean;
 }
 
-// What an event cannot tell is asked for this much later, once for all events of that time.
-const settleMs = 1000;
-
 // Who was interrupted after less than this is interrupted again, and is to come back more slowly.
 const steadyMs = 10_000;
 
@@ -57,6 +59,7 @@ export async function* follow<F extends PodField>(
   type P = Pick<Pod, F | "uid">;
   const { onFault, timeoutMs } = options;
   const relistMs = options.relistMs ?? 60_000;
+  const settleMs = options.settleMs ?? 1000;
   const fields = options.fields && [...new Set<F | "uid">([...options.fields, "uid"])];
   const pods = new Map<string, P>();
   const backoff = createBackoff(options.backoff);

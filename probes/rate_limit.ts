@@ -1,6 +1,7 @@
 import { type Context, defineCheck } from "../lib/check.ts";
+import { parseDuration } from "../lib/duration.ts";
 import { Fault } from "../lib/fault.ts";
-import { optionWithDefault, wholeNumber } from "../lib/option.ts";
+import { absolutePath, listOf, option, optionWithDefault, wholeNumber } from "../lib/option.ts";
 import { parseRange } from "../lib/range.ts";
 
 // GetPod looks a UID up and copies nothing, so this is the cheapest call that costs a token.
@@ -9,14 +10,31 @@ const impossibleUid = "kubelet-probe-no-such-pod";
 // At 100 tokens a second ten are back by then: who is refused still is refused by steady use, not by a passing burst.
 const retryAfterMs = 100;
 
+const sampleInterval: [(text: string) => number | undefined, string] = [
+  (text) => {
+    const ms = parseDuration(text);
+    return ms !== undefined && ms >= 200 && ms <= 3_600_000 ? ms : undefined;
+  },
+  "a duration from 200ms to 1h",
+];
+
+const [parsePaths, acceptedPaths] = listOf(absolutePath);
+const twoPaths: [typeof parsePaths, string] = [
+  (text) => {
+    const paths = parsePaths(text);
+    return paths !== undefined && paths.length <= 2 ? paths : undefined;
+  },
+  `${acceptedPaths}, at most two`,
+];
+
 /** How much of the rate limit, which all clients of the kubelet share, is left for one more. */
 export const rateLimit = defineCheck({
   name: "rate-limit",
-  summary: "how much of the shared rate limit is left for a client now (as many tokens as --burst)",
+  summary: "how much of the shared rate limit is left for a client (as many tokens as --burst x --samples)",
   okCode: "RateLimitHeadroom",
   metric: {
     name: "admitted",
-    description: "calls admitted, by default -w BURST: -c 1:",
+    description: "calls admitted of a burst, their mean with --samples, by default -w BURST: -c 1:",
     codes: ["RateLimited"],
     defaults: ({ burst }) => ({ warning: parseRange(`${burst}:`), critical: parseRange("1:") }),
   },
@@ -26,8 +44,34 @@ export const rateLimit = defineCheck({
       fallback: "3",
       description: "how many calls to make at once, at most 10, the limit's whole burst",
     }),
+    samples: optionWithDefault(...wholeNumber(1, 100), {
+      value: "N",
+      fallback: "1",
+      description: "how many such bursts to make, at most 100, to estimate how much of the time a client is refused",
+    }),
+    interval: optionWithDefault(...sampleInterval, {
+      value: "DURATION",
+      fallback: "400ms",
+      description: "with --samples: one burst in each such stretch of time, at a random moment",
+    }),
+    metrics: option(...twoPaths, {
+      value: "FILE[,FILE]",
+      description:
+        "two scrapes of the kubelet's metrics, or one file that is read before and after: adds admitted rates",
+    }),
   },
-  async run(context, { burst }) {
+  misuse: ({ samples, interval }, timeoutMs) =>
+    samples > 1 && samples * interval > timeoutMs * 0.9
+      ? `--samples ${samples} with --interval ${interval}ms take ${samples * interval}ms: accepted is nine tenths of --timeout ${timeoutMs}ms`
+      : undefined,
+  async run(context, { burst, samples, interval, metrics }) {
+    if (samples > 1 || metrics !== undefined) {
+      const { headroom } = await import("../lib/headroom.ts");
+      return headroom(context, { burst, samples, interval, metrics }, async (count) => {
+        const answers = await Promise.all(Array.from({ length: count }, () => isAdmitted(context)));
+        return answers.filter(Boolean).length;
+      });
+    }
     // The limiter is asked as it stands, by calls that come in together.
     await context.client.connect({ timeoutMs: context.remainingMs() });
     const tokensBefore = context.client.tokensSpent;

@@ -150,6 +150,9 @@ describe("every option of every check", () => {
     source: "watch",
     burst: "2",
     hold: "1ms",
+    samples: "2",
+    interval: "1s",
+    metrics: "/a,/b",
   };
   const withOptions: readonly (readonly [string, ReturnType<typeof optionsOf>])[] = [
     ...checks.map((check) => [check.name, optionsOf(check)] as const),

@@ -35,6 +35,22 @@ const metric = v.strictObject({
 
 const octal = v.pipe(v.string(), v.regex(/^[0-7]{4}$/));
 
+const share = v.strictObject({ value: v.number(), low: v.number(), high: v.number() });
+const headroom = v.strictObject({
+  intervalMs: v.number(),
+  refused: share,
+  short: share,
+  binding: v.nullable(v.picklist(["rate", "burst"])),
+  rates: v.nullable(
+    v.strictObject({
+      seconds: v.number(),
+      listsPerSecond: v.nullable(v.number()),
+      getsPerSecond: v.nullable(v.number()),
+      drops: v.nullable(v.number()),
+    }),
+  ),
+});
+
 /** `data` of each check, where it has run. */
 export const dataSchemas = {
   socket: v.strictObject({
@@ -92,7 +108,13 @@ export const dataSchemas = {
     reconnects: v.picklist([0, 1]),
     slow: v.nullable(v.strictObject({ dropped: v.boolean(), events: count })),
   }),
-  "rate-limit": v.strictObject({ burst: count, admitted: count, rejected: count, rounds: count }),
+  "rate-limit": v.strictObject({
+    burst: count,
+    admitted: count,
+    rejected: count,
+    rounds: count,
+    headroom: v.optional(headroom),
+  }),
 } as const;
 
 const check = v.strictObject({

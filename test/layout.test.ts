@@ -123,7 +123,24 @@ describe("imports", () => {
       for (const { to, typeOnly, late } of importsOf(path)) if (!typeOnly && !late && layerOf(to) > 0) load(to);
     };
     load("main.ts");
-    const late = ["help", "explain", "explanations", "manifests", "format", "format_json", "output_file"];
+    const late = [
+      "help",
+      "explain",
+      "explanations",
+      "manifests",
+      "format",
+      "format_json",
+      "output_file",
+      "hold",
+      "follow",
+      "wait",
+      "backoff",
+      "budget",
+      "field_mask",
+      "headroom",
+      "scrape",
+      "proportion",
+    ];
     for (const path of [...late, "format_prometheus", "format_checkmk", "selftest", "completion", "install"].map(
       (name) => `lib/${name}.ts`,
     )) {
