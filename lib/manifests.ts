@@ -1,4 +1,4 @@
-import { constants } from "node:fs";
+import { constants, type Stats } from "node:fs";
 import { open, readdir, stat } from "node:fs/promises";
 import { Fault } from "./fault.ts";
 import { type Reading, readManifest } from "./manifests/manifest.ts";
@@ -78,27 +78,43 @@ const atOnce = 4;
  * ```
  */
 export async function readManifests(path: string, nodeName: string, options: ReadOptions = {}): Promise<Manifests> {
+  const { signal } = options;
+  if (signal === undefined) return await readAll(path, nodeName, options);
+  if (signal.aborted) throw late();
+  // Once around the whole: around each call of the file system it costs as much as the call.
+  let abort = (): void => {};
+  const aborted = new Promise<never>((_, reject) => {
+    abort = (): void => reject(late());
+    signal.addEventListener("abort", abort, { once: true });
+  });
+  try {
+    return await Promise.race([readAll(path, nodeName, options), aborted]);
+  } finally {
+    signal.removeEventListener("abort", abort);
+  }
+}
+
+async function readAll(path: string, nodeName: string, { signal, deadline }: ReadOptions): Promise<Manifests> {
   const node = nodeName.trim().toLowerCase();
-  const within = bounded(options.signal);
-  const tick = ticker(options.deadline);
+  const tick = ticker(deadline);
   // The kubelet strips the slashes as well, and so finds nothing at "/".
   const root = path.replace(/\/+$/, "");
   let status: Awaited<ReturnType<typeof stat>>;
   try {
-    status = await within(stat(root));
+    status = await stat(root);
   } catch (error) {
     if (errorCode(error) === "ENOENT") return { path, absent: true, pods: [], files: [] };
     throw unreadable(error);
   }
   if (status.isFile()) {
     const file = root.slice(root.lastIndexOf("/") + 1);
-    return conclude(path, [await readFile(Buffer.from(root), file, node, within, tick)]);
+    return conclude(path, [await readFile(Buffer.from(root), file, status, node, tick)]);
   }
   if (!status.isDirectory()) throw new Fault("ManifestsUnreadable", "the path is neither a folder nor a file");
 
   let entries: Buffer[];
   try {
-    entries = await within(readdir(root, { encoding: "buffer" }));
+    entries = await readdir(root, { encoding: "buffer" });
   } catch (error) {
     throw unreadable(error);
   }
@@ -107,9 +123,11 @@ export async function readManifests(path: string, nodeName: string, options: Rea
   let next = 0;
   const reader = async (): Promise<void> => {
     for (let i = next++; i < names.length; i = next++) {
+      // The caller has its Timeout already.
+      if (signal?.aborted === true) throw late();
       const name = names[i] ?? Buffer.alloc(0);
       const full = Buffer.concat([Buffer.from(`${root}/`), name]);
-      read[i] = await readEntry(full, name.toString(), node, within, tick);
+      read[i] = await readEntry(full, name.toString(), node, tick);
     }
   };
   await Promise.all(Array.from({ length: atOnce }, reader));
@@ -118,8 +136,6 @@ export async function readManifests(path: string, nodeName: string, options: Rea
     read.filter((reading) => reading !== null),
   );
 }
-
-type Within = <T>(work: Promise<T>) => Promise<T>;
 
 /** One file's reading, before it is known whether another file gives the same pod. */
 interface FileReading extends Reading {
@@ -130,18 +146,12 @@ interface FileReading extends Reading {
 const nothing = { pod: null, furtherDocuments: false, modifiedMs: 0 } as const;
 
 /** Reads what a folder's entry leads to; null for an empty folder, which nobody meant to be read. */
-async function readEntry(
-  full: Buffer,
-  file: string,
-  node: string,
-  within: Within,
-  tick: Tick,
-): Promise<FileReading | null> {
+async function readEntry(full: Buffer, file: string, node: string, tick: Tick): Promise<FileReading | null> {
   try {
-    const status = await within(stat(full));
-    if (status.isFile()) return await readFile(full, file, node, within, tick);
+    const status = await stat(full);
+    if (status.isFile()) return await readFile(full, file, status, node, tick);
     if (status.isDirectory()) {
-      const inside = await within(readdir(full, { encoding: "buffer" })).catch(() => []);
+      const inside = await readdir(full, { encoding: "buffer" }).catch(() => []);
       if (!inside.some((name) => name[0] !== 0x2e)) return null;
       return { ...nothing, file, verdict: "ignored", reason: "a folder; the kubelet does not look into it" };
     }
@@ -155,52 +165,39 @@ async function readEntry(
   }
 }
 
-async function readFile(full: Buffer, file: string, node: string, within: Within, tick: Tick): Promise<FileReading> {
+async function readFile(
+  full: Buffer,
+  file: string,
+  { size, mtimeMs: modifiedMs }: Stats,
+  node: string,
+  tick: Tick,
+): Promise<FileReading> {
+  if (size >= tooLarge) return { ...nothing, file, modifiedMs, verdict: "ignored", reason: largeReason };
   // Should the file have become a FIFO since it was looked at, opening it must not hang.
-  const handle = await within(open(full, constants.O_RDONLY | constants.O_NONBLOCK)).catch((error: unknown) => {
-    if (error instanceof Fault) throw error;
-    return errorCode(error);
-  });
+  const handle = await open(full, constants.O_RDONLY | constants.O_NONBLOCK).catch(errorCode);
   if (typeof handle === "string") {
     return { ...nothing, file, verdict: "ignored", reason: `cannot be opened by this user (${handle})` };
   }
   try {
-    const status = await within(handle.stat());
-    const modifiedMs = status.mtimeMs;
-    if (!status.isFile()) return { ...nothing, file, verdict: "ignored", reason: "no regular file" };
-    if (status.size >= tooLarge) {
-      return {
-        ...nothing,
-        file,
-        modifiedMs,
-        verdict: "ignored",
-        reason: "10 MiB or more; the kubelet does not read it",
-      };
-    }
-    const buffer = Buffer.allocUnsafe(Math.min(tooLarge, status.size * 2 + 4096));
+    const buffer = Buffer.allocUnsafe(Math.min(tooLarge, size * 2 + 4096));
     let length = 0;
-    for (;;) {
-      const { bytesRead } = await within(handle.read(buffer, length, buffer.length - length, length));
-      length += bytesRead;
-      if (bytesRead === 0 || length === buffer.length) break;
+    // A regular file gives less than was asked for at its end only; it may have grown since it was looked at.
+    for (let asked = -1, given = -1; given === asked && length < buffer.length; length += given) {
+      asked = buffer.length - length;
+      given = (await handle.read(buffer, length, asked, length)).bytesRead;
     }
-    if (length >= tooLarge) {
-      return {
-        ...nothing,
-        file,
-        modifiedMs,
-        verdict: "ignored",
-        reason: "10 MiB or more; the kubelet does not read it",
-      };
-    }
+    if (length >= tooLarge) return { ...nothing, file, modifiedMs, verdict: "ignored", reason: largeReason };
     return { file, modifiedMs, ...readManifest(buffer.subarray(0, length), node, tick) };
   } catch (error) {
     if (error instanceof Fault || !isSystemError(error)) throw error;
     return { ...nothing, file, verdict: "ignored", reason: `cannot be read (${errorCode(error)})` };
   } finally {
-    await handle.close().catch(() => {});
+    // Nothing depends on it, and waiting costs a turn a file.
+    handle.close().catch(() => {});
   }
 }
+
+const largeReason = "10 MiB or more; the kubelet does not read it";
 
 /** Settles which file gives each pod: the kubelet's store keeps the last. */
 function conclude(path: string, read: readonly FileReading[]): Manifests {
@@ -251,27 +248,6 @@ function ticker(deadline: number | undefined): Tick {
   let steps = 0;
   return () => {
     if (++steps % 4096 === 0 && Date.now() >= deadline) throw late();
-  };
-}
-
-/** Lets a promise lose against the signal. */
-function bounded(signal: AbortSignal | undefined): Within {
-  return async (work) => {
-    if (signal === undefined) return await work;
-    if (signal.aborted) {
-      work.catch(() => {});
-      throw late();
-    }
-    let abort = (): void => {};
-    const aborted = new Promise<never>((_, reject) => {
-      abort = (): void => reject(late());
-      signal.addEventListener("abort", abort, { once: true });
-    });
-    try {
-      return await Promise.race([work, aborted]);
-    } finally {
-      signal.removeEventListener("abort", abort);
-    }
   };
 }
 

@@ -268,6 +268,10 @@ describe("paths", () => {
   test("an aborted signal ends it with a Timeout", async () => {
     const path = await folder({ "x.yaml": pod("x") });
     await assert.rejects(readManifests(path, "cp-1", { signal: AbortSignal.abort() }), { code: "Timeout" });
+    const under = new AbortController();
+    const reading = readManifests(path, "cp-1", { signal: under.signal });
+    under.abort();
+    await assert.rejects(reading, { code: "Timeout" });
   });
 });
 

@@ -102,57 +102,65 @@ function pathOf(trail: Trail): string {
 
 function decodeStruct(fields: readonly (readonly [string, Value])[], name: string, into: Struct, trail: Trail): void {
   const known = fieldsOf(name);
-  for (const [key, value] of fields) {
+  const depth = trail.at.length;
+  for (let i = 0; i < fields.length; i++) {
+    const key = fields[i]![0];
     const type = known.get(key);
     if (type === undefined) continue;
-    trail.at.push(key);
-    const decoded = decode(value, type, into[key], trail);
-    trail.at.pop();
-    if (decoded === undefined) delete into[key];
-    else into[key] = decoded;
+    trail.at[depth] = key;
+    const before = into[key];
+    const decoded = decode(fields[i]![1], type, before, trail);
+    if (decoded !== undefined) into[key] = decoded;
+    else if (before !== undefined) delete into[key];
   }
+  trail.at.length = depth;
+}
+
+/** Notes that a value is of a wrong type; what its field then holds. */
+function refuse(value: Value, expected: string, before: Decoded, trail: Trail): Decoded {
+  trail.fault ??= { path: pathOf(trail), what: `is ${describe(value)}, but has to be ${expected}` };
+  return before;
 }
 
 /** Decodes a value into what a field held; that which it then holds. */
 function decode(value: Value, type: Type, before: Decoded, trail: Trail): Decoded {
-  const refuse = (expected: string): Decoded => {
-    trail.fault ??= { path: pathOf(trail), what: `is ${describe(value)}, but has to be ${expected}` };
-    return before;
-  };
   switch (type.kind) {
     case "pointer":
       return value === null ? undefined : decode(value, type.of!, before ?? fresh(type.of!), trail);
     case "string":
-      return value === null ? before : typeof value === "string" ? value : refuse("a text");
+      if (typeof value === "string") return value;
+      return value === null ? before : refuse(value, "a text", before, trail);
     case "bool":
-      return value === null ? before : typeof value === "boolean" ? value : refuse("true or false");
+      if (typeof value === "boolean") return value;
+      return value === null ? before : refuse(value, "true or false", before, trail);
     case "int32":
     case "int64": {
       if (value === null) return before;
       const integer = isNumber(value) ? wholeNumber(value.number, type.kind === "int32" ? 32 : 64) : null;
-      return integer === null ? refuse("a whole number") : integer;
+      return integer ?? refuse(value, "a whole number", before, trail);
     }
     case "bytes":
       if (value === null) return undefined;
-      return typeof value === "string" || isArray(value) ? true : refuse("a text");
+      return typeof value === "string" || isArray(value) ? true : refuse(value, "a text", before, trail);
     case "slice": {
       if (value === null) return undefined;
-      if (!isArray(value)) return refuse("a list");
+      if (!isArray(value)) return refuse(value, "a list", before, trail);
       if (value.length === 0) return [];
-      const held = Array.isArray(before) ? (backing.get(before) ?? before) : [];
+      const of = type.of!;
+      const held = Array.isArray(before) ? (backing.get(before) ?? before) : none;
       const result: Decoded[] = [];
-      value.forEach((item, i) => {
-        const element = i < held.length ? held[i] : fresh(type.of!);
-        trail.at.push(i);
-        result.push(decode(item, type.of!, element, trail));
-        trail.at.pop();
-      });
+      const depth = trail.at.length;
+      for (let i = 0; i < value.length; i++) {
+        trail.at[depth] = i;
+        result.push(decode(value[i]!, of, i < held.length ? held[i] : fresh(of), trail));
+      }
+      trail.at.length = depth;
       if (held.length > result.length) backing.set(result, [...result, ...held.slice(result.length)]);
       return result;
     }
     case "map": {
       if (value === null) return undefined;
-      if (!isFields(value)) return refuse("an object");
+      if (!isFields(value)) return refuse(value, "an object", before, trail);
       const result: Table = before instanceof Map ? before : new Map();
       for (const [key, item] of value.fields) {
         trail.at.push(null);
@@ -163,34 +171,37 @@ function decode(value: Value, type: Type, before: Decoded, trail: Trail): Decode
     }
     case "struct": {
       if (value === null) return before;
-      if (!isFields(value)) return refuse("an object");
+      if (!isFields(value)) return refuse(value, "an object", before, trail);
       const result: Struct = isStruct(before) ? before : {};
       decodeStruct(value.fields, type.name, result, trail);
       return result;
     }
     case "own":
-      return decodeOwn(value, type.name, before, refuse);
+      return decodeOwn(value, type.name, before, trail);
   }
 }
 
+const none: readonly Decoded[] = [];
+
 /** A value of a type that reads its JSON itself. */
-function decodeOwn(value: Value, name: string, before: Decoded, refuse: (expected: string) => Decoded): Decoded {
+function decodeOwn(value: Value, name: string, before: Decoded, trail: Trail): Decoded {
   switch (name) {
     case "Quantity": {
       if (value === null) return { nano: 0n, text: "0" };
       // It looks at the JSON text, so a character JSON must escape never fits.
       const text = isNumber(value) ? value.number : typeof value === "string" ? trimmed(value) : null;
-      return (text === null ? null : parseQuantity(text)) ?? refuse("a quantity");
+      return (text === null ? null : parseQuantity(text)) ?? refuse(value, "a quantity", before, trail);
     }
     case "IntOrString": {
       if (typeof value === "string") return value;
       if (value === null) return typeof before === "number" ? before : 0;
       const integer = isNumber(value) ? wholeNumber(value.number, 32) : null;
-      return integer === null ? refuse("a whole number or a text") : integer;
+      return integer ?? refuse(value, "a whole number or a text", before, trail);
     }
     case "Time":
       if (value === null) return undefined;
-      return typeof value === "string" && isTime(value) ? true : refuse("a time such as 2006-01-02T15:04:05Z");
+      if (typeof value === "string" && isTime(value)) return true;
+      return refuse(value, "a time such as 2006-01-02T15:04:05Z", before, trail);
     default:
       return true;
   }
@@ -212,6 +223,7 @@ function isTime(text: string): boolean {
 
 function wholeNumber(text: string, bits: 32 | 64): number | null {
   if (!/^-?[0-9]+$/.test(text)) return null;
+  if (text.length < 10) return Number(text);
   const value = BigInt(text);
   return BigInt.asIntN(bits, value) === value ? Number(value) : null;
 }

@@ -1,4 +1,4 @@
-import { type Decoded, isStruct, type Struct } from "./decode.ts";
+import type { Decoded, Struct } from "./decode.ts";
 import type { Quantity } from "./quantity.ts";
 
 /** Reads decoded fields with Go's zero values for the missing ones. */
@@ -22,16 +22,18 @@ export function isSet(struct: Struct, field: string): boolean {
   return struct[field] !== undefined;
 }
 
-/** A struct under a pointer; null for none. */
+/** A struct under a pointer; null for none. Decoding leaves nothing else in a field that the schema has as a struct. */
 export function part(struct: Struct, field: string): Struct | null {
   const value = struct[field];
-  return isStruct(value) ? value : null;
+  return typeof value === "object" ? (value as Struct) : null;
 }
 
-/** A list of structs. */
-export function parts(struct: Struct, field: string): Struct[] {
+const none: readonly never[] = [];
+
+/** A list of structs; as with {@link part}, nothing else is in it. */
+export function parts(struct: Struct, field: string): readonly Struct[] {
   const value = struct[field];
-  return Array.isArray(value) ? value.map((item) => (isStruct(item) ? item : {})) : [];
+  return Array.isArray(value) ? (value as Struct[]) : none;
 }
 
 /** A list of texts. */

@@ -11,6 +11,8 @@ const volumeObjects: Readonly<Record<string, string>> = {
   ephemeral: "a PersistentVolumeClaim",
   azureFile: "a Secret",
 };
+/** Volume types that may name a Secret. */
+const secretVolumes = new Set(["cephfs", "cinder", "flexVolume", "rbd", "scaleIO", "iscsi", "storageos"]);
 const projectionObjects: Readonly<Record<string, string>> = {
   configMap: "a ConfigMap",
   secret: "a Secret",
@@ -47,10 +49,10 @@ export function findReference(spec: Struct): { readonly path: string; readonly o
   if (parts(spec, "resourceClaims").length > 0) return { path: "spec.resourceClaims", object: "a ResourceClaim" };
   for (const [i, volume] of parts(spec, "volumes").entries()) {
     const path = `spec.volumes[${i}]`;
-    for (const [type, object] of Object.entries(volumeObjects)) {
-      if (isSet(volume, type)) return { path: `${path}.${type}`, object };
-    }
-    for (const type of ["cephfs", "cinder", "flexVolume", "rbd", "scaleIO", "iscsi", "storageos"]) {
+    for (const type of Object.keys(volume)) {
+      const object = volumeObjects[type];
+      if (object !== undefined) return { path: `${path}.${type}`, object };
+      if (!secretVolumes.has(type)) continue;
       const secret = part(part(volume, type) ?? {}, "secretRef");
       if (secret !== null && text(secret, "name") !== "")
         return { path: `${path}.${type}.secretRef`, object: "a Secret" };

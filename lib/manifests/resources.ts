@@ -42,7 +42,9 @@ function isPodResource(name: string): boolean {
 
 /** A resource list as defaulting leaves it. */
 function rounded(list: List): Map<string, Quantity> {
-  return new Map([...list].map(([name, amount]) => [name, roundToMilli(amount)]));
+  const result = new Map<string, Quantity>();
+  for (const [name, amount] of list) result.set(name, roundToMilli(amount));
+  return result;
 }
 
 /** A container's requests: what is limited and not requested is requested as limited. */
@@ -62,6 +64,7 @@ export function checkOverhead(spec: Struct, path: string, problem: Problem): voi
 }
 
 function check(limits: List, requests: List, isName: (name: string) => boolean, path: string, problem: Problem): void {
+  if (limits.size === 0 && requests.size === 0) return;
   for (const [which, list] of [["limits", limits] as const, ["requests", requests] as const]) {
     for (const [name, amount] of list) {
       const here = `${path}.${which}[${shown(name)}]`;

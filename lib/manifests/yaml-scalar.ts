@@ -60,22 +60,29 @@ export function isMergeKey(node: ScalarNode): boolean {
   return node.value === "<<" && (node.implicit || node.tag === `${standard}merge`);
 }
 
+/** What a plain scalar without a tag stands for. */
+export function resolvePlain(text: string): Scalar {
+  return fromText(text, true);
+}
+
+/** Longer than every one of {@link words}. */
+const longWord = 6;
+/** How everything begins that is no word and may still be something else than a text. */
+const unlikeText = /^(?:[0-9]|[-+][0-9._]|\.)/;
+/** An integer in Go's own spelling that surely fits into 64 bits. */
+const ordinary = /^(?:0|-?[1-9][0-9]{0,17})$/;
+
 function fromText(text: string, implicit: boolean): Scalar {
-  const first = text.charAt(0);
-  if (first === "" || "yYnNtTfFoO~".includes(first)) {
-    const word = words.get(text);
-    return word === undefined ? text : word;
-  }
-  if (first === ".") {
+  if (text.length < longWord) {
     const word = words.get(text);
     if (word !== undefined) return word;
-    const plain = text.replaceAll("_", "");
-    const float = decimal(plain);
+  }
+  if (!unlikeText.test(text)) return text;
+  if (ordinary.test(text)) return BigInt(text);
+  if (text.startsWith(".")) {
+    const float = decimal(text.replaceAll("_", ""));
     return float === null || !underscoresFit(text) ? text : float;
   }
-  if (!/^[-+0-9]/.test(first)) return text;
-  const word = words.get(text);
-  if (word !== undefined) return word;
   if (implicit && isTimestamp(text)) return text;
   const plain = text.replaceAll("_", "");
   const integer = integral(plain);

@@ -1,4 +1,4 @@
-import { isArray, isFields, maxDepth, type Tick, type Value } from "./value.ts";
+import { type Fields, isArray, isFields, maxDepth, type Tick, type Value } from "./value.ts";
 import type { AliasNode, Node } from "./yaml-parse.ts";
 import { floatKey, floatText, isMergeKey, resolveScalar, type Scalar } from "./yaml-scalar.ts";
 
@@ -159,10 +159,14 @@ export function yamlValue(root: Node, tick: Tick = () => {}): Value {
     }
   }
   if (done !== undefined) result = done;
-  // In the order Go's JSON writer gives them; it shows only where `kind` and `Kind` are both there.
-  if (isFields(result)) result = { fields: [...result.fields].sort(([a], [b]) => byBytes(a, b)) };
+  if (isFields(result)) result = inOrder(result);
   if (unsayable || deepest > maxDepth) checkSayable(result);
   return result;
+}
+
+/** A document's fields in the order Go's JSON writer gives them; it shows only where `kind` and `Kind` are both there. */
+export function inOrder({ fields }: Fields): Fields {
+  return { fields: [...fields].sort(([a], [b]) => byBytes(a, b)) };
 }
 
 /** Throws where a finished value holds what JSON cannot say, or is too deep for it. */

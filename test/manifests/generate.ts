@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { podSchema } from "../../lib/manifests/pod-schema.ts";
+import { marks, ordinaryManifests, someLine } from "./ordinary.ts";
 import type { GeneratedFile } from "./referee.ts";
 import { snippets } from "./snippets.ts";
 
@@ -969,10 +970,46 @@ const soup = fc
     return last ? good + text : text + good;
   });
 
+/** Ordinary manifests with up to three small changes. */
+const changed = fc
+  .tuple(
+    fc.constantFrom(...ordinaryManifests),
+    fc.array(
+      fc.tuple(
+        fc.constantFrom("mark", "cut", "value", "value", "value", "line", "repeat", "drop", "indent"),
+        fc.double({ min: 0, max: 1, noNaN: true, maxExcluded: true }),
+        fc.constantFrom(...marks),
+        fc.constantFrom(...nastyScalars),
+        someLine,
+      ),
+      { maxLength: 3 },
+    ),
+  )
+  .map(([text, changes]) =>
+    changes.reduce((before, [change, where, mark, scalar, added]) => {
+      const at = Math.floor(where * before.length);
+      if (change === "mark") return before.slice(0, at) + mark + before.slice(at);
+      if (change === "cut") return before.slice(0, at) + before.slice(at + 1);
+      const lines = before.split("\n");
+      const row = Math.floor(where * lines.length);
+      const line = lines[row] ?? "";
+      if (change === "value")
+        lines[row] = line.replace(/^( *(?:- )?(?:[^:]+: )?).*/, (_, kept: string) => kept + scalar);
+      else if (change === "indent") lines[row] = ` ${line}`;
+      else
+        lines.splice(
+          row,
+          change === "drop" ? 1 : 0,
+          ...(change === "line" ? [added] : change === "repeat" ? [line] : []),
+        );
+      return lines.join("\n");
+    }, text),
+  );
+
 /** Bytes instead of characters. */
 const encoded = fc
   .tuple(
-    fc.oneof(yaml, framed, jsonText, edited, soup),
+    fc.oneof(yaml, framed, jsonText, edited, soup, changed),
     fc.oneof(
       { weight: 20, arbitrary: fc.constant("utf8") },
       {
