@@ -20,6 +20,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { join, relative, resolve } from "node:path";
+import { readNodeReport } from "./node-report.mjs";
 import { environment, fail, parseArguments, root, run, tool } from "./tools.mjs";
 
 const defaultVersion = "v1.37.2";
@@ -63,7 +64,7 @@ for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) process.on(signal, () => p
 
 const results = join(work, "results");
 const { status, why, text } = await start(files);
-const outcomes = read(existsSync(results) ? readFileSync(results, "utf8") : "");
+const outcomes = readNodeReport(existsSync(results) ? readFileSync(results, "utf8") : "");
 for (const file of files) {
   if (!outcomes.some((one) => one.file === file)) {
     outcomes.push({ file, path: ["(the whole file)"], state: "failed", message: `${why}\n${text.slice(-4000)}` });
@@ -78,7 +79,8 @@ if (status !== 0 && !outcomes.some(({ state }) => state === "failed")) {
   });
 }
 for (const one of outcomes) {
-  if (one.state === "skipped") console.log(`skipped: ${one.reason}: ${one.file}: ${one.path.join(" > ")}`);
+  if (one.state === "skipped")
+    console.log(`skipped: ${one.reason ?? "no reason given"}: ${one.file}: ${one.path.join(" > ")}`);
 }
 for (const one of outcomes) {
   if (one.state !== "failed") continue;
@@ -229,36 +231,6 @@ function stop(signal) {
   }
 }
 
-/** The tests of the reporter's events, leaves only; children come before their parent, which has the next outer nesting. */
-function read(text) {
-  const found = [];
-  const waiting = new Map();
-  for (const line of text.split("\n")) {
-    if (line === "") continue;
-    const event = JSON.parse(line);
-    const file = relative(root, resolve(root, event.file ?? event.name));
-    const levels = waiting.get(file) ?? [];
-    waiting.set(file, levels);
-    const children = levels[event.nesting + 1] ?? [];
-    levels[event.nesting + 1] = [];
-    for (const child of children) child.path.unshift(event.name);
-    const own = { file, path: [event.name], state: "passed", message: event.message };
-    if (typeof event.skip === "string" || event.skip === true) {
-      own.state = "skipped";
-      own.reason = String(event.skip);
-    } else if (typeof event.todo === "string" || event.todo === true) {
-      own.state = event.passed ? "passed" : "skipped";
-      own.reason = `todo: ${event.todo}`;
-    } else if (!event.passed) own.state = "failed";
-    // A parent that failed for a reason of its own counts, and one that was skipped with all its children.
-    const counts = children.length === 0 || (own.state === "failed" && !event.onlySubtestsFailed);
-    const here = [...children, ...(counts && !(event.suite && event.passed) ? [own] : [])];
-    if (event.nesting === 0) found.push(...here);
-    else levels[event.nesting] = [...(levels[event.nesting] ?? []), ...here];
-  }
-  return found;
-}
-
 /** Puts this version's column into the table, and leaves those of others as they are. */
 function writeTable() {
   const path = join(root, "docs", "compatibility.md");
@@ -266,7 +238,7 @@ function writeTable() {
   const own = new Map();
   for (const { path, state, reason } of outcomes) {
     const [group, ...names] = path;
-    own.set(rowOf(group, names.join(": ")), state === "passed" ? "yes" : reason.startsWith("todo") ? "not yet" : "–");
+    own.set(rowOf(group, names.join(": ")), state === "passed" ? "yes" : reason?.startsWith("todo") ? "not yet" : "–");
   }
   columns.set(version, own);
   const versions = [...columns.keys()].sort((a, b) => b.localeCompare(a, "en", { numeric: true }));

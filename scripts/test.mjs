@@ -7,6 +7,7 @@ import { spawn } from "node:child_process";
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, relative, resolve } from "node:path";
+import { readNodeReport } from "./node-report.mjs";
 import { environment, fail, parseArguments, root, run, table, tool } from "./tools.mjs";
 
 // A run that hangs must end, and say where, well before anything around it gives up.
@@ -34,7 +35,7 @@ const runtimes = {
       `--test-reporter-destination=${results}`,
       ...files,
     ],
-    read: readNodeReport,
+    read: readNodeCases,
   },
   bun: {
     // With ./ in front Bun takes a path; without, anything that contains it.
@@ -206,35 +207,13 @@ function stop(signal) {
   }
 }
 
-/** Node's events come children first: each waits at its depth until its parent gives it a name to stand under. */
-function readNodeReport(text) {
-  const cases = [];
-  const waiting = new Map();
-  for (const line of text.split("\n")) {
-    if (line === "") continue;
-    const event = JSON.parse(line);
-    const file = relative(root, resolve(root, event.file ?? event.name));
-    const levels = waiting.get(file) ?? [];
-    waiting.set(file, levels);
-    const children = levels[event.nesting + 1] ?? [];
-    levels[event.nesting + 1] = [];
-    for (const child of children) child.name = `${event.name} > ${child.name}`;
-    const own = { file, name: event.name, state: "passed", message: event.message };
-    const set = (state, reason) =>
-      Object.assign(own, { state, reason: typeof reason === "string" ? reason : undefined });
-    if (event.todo !== undefined && event.todo !== false)
-      set("skipped", `todo: ${event.todo === true ? "" : event.todo}`);
-    else if (event.skip !== undefined && event.skip !== false) set("skipped", event.skip);
-    else if (!event.passed) set("failed");
-    const counts =
-      children.length === 0
-        ? !event.suite || own.state !== "passed"
-        : own.state === "failed" && !event.onlySubtestsFailed;
-    const here = [...children, ...(counts ? [own] : [])];
-    if (event.nesting === 0) cases.push(...here);
-    else levels[event.nesting] = [...(levels[event.nesting] ?? []), ...here];
-  }
-  return cases;
+/** A test that is still to do counts as skipped, whatever came of it. */
+function readNodeCases(text) {
+  return readNodeReport(text).map(({ path, todo, ...found }) => ({
+    ...found,
+    name: path.join(" > "),
+    state: todo ? "skipped" : found.state,
+  }));
 }
 
 /** JUnit as Bun and Deno write it: nested suites there, ` > ` in names here. */
