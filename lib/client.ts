@@ -321,13 +321,10 @@ export function createPodsClient(options: PodsClientOptions): PodsClient {
     const call = (apiVersion: ApiVersion) =>
       onceMore(async () => {
         const pods: Pod[] = [];
-        let objects = 0;
+        const count = createObjectCount();
         const decoder = createListDecoder((bytes) => {
           const pod = decodePod(bytes, callOptions.depth, mask?.parts);
-          objects += 1 + pod.containers.length + pod.images.length;
-          if (objects > maxObjects) {
-            throw new Fault("AnswerTooLarge", `The answer holds over ${maxObjects} pods and containers`);
-          }
+          count(pod);
           pods.push(mask === undefined ? pod : mask.pick(pod));
         });
         const status = await spend(requestOf(method, apiVersion, body, mask), decoder, limit);
@@ -368,8 +365,17 @@ export function createPodsClient(options: PodsClientOptions): PodsClient {
     let ended: GrpcStatus | undefined; // by the server, after what it has sent
     let call: GrpcCall | undefined;
     let wake = () => {};
+    // What comes before the sync is an answer like a listing's, and as bounded.
+    const receivedBefore = connector.bytesReceived;
+    const count = createObjectCount();
     const decoder = createEventDecoder((event) => {
       isSynced ||= event.type === "synced";
+      if (!isSynced && event.type !== "synced") {
+        count(event.pod);
+        if (connector.bytesReceived - receivedBefore > maxBytes) {
+          throw new Fault("AnswerTooLarge", `The watch is not synced after ${maxBytes} bytes`);
+        }
+      }
       waiting.push(event);
       if (waiting.length > buffer) call?.setPaused(true);
       wake();
@@ -503,6 +509,17 @@ export function createPodsClient(options: PodsClientOptions): PodsClient {
     },
   };
   return client;
+}
+
+/** Counts the objects of one answer. @throws Fault AnswerTooLarge */
+function createObjectCount(): (pod: Pod) => void {
+  let objects = 0;
+  return (pod) => {
+    objects += 1 + pod.containers.length + pod.images.length;
+    if (objects > maxObjects) {
+      throw new Fault("AnswerTooLarge", `The answer holds over ${maxObjects} pods and containers`);
+    }
+  };
 }
 
 function encodeUid(uid: string): Uint8Array {

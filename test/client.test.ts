@@ -626,6 +626,22 @@ describe("watch", () => {
     });
   });
 
+  test("that is never synced is no larger than a listing may be, in bytes and in pods", slow, async () => {
+    for (const maxBytes of [1 << 20, 1 << 30]) {
+      const { script } = watching(() => event(EventType.ADDED, "a"));
+      await withClient(
+        script,
+        async (client) => {
+          const iterate = async () => {
+            for await (const found of client.watch({ timeoutMs: longMs })) assert.equal(found.type, "added");
+          };
+          await faultOf(iterate(), "AnswerTooLarge");
+        },
+        { maxBytes },
+      );
+    }
+  });
+
   test("a server that answers with nothing is not waited for longer", () =>
     withClient(
       answering(() => undefined),

@@ -4,7 +4,8 @@
 import assert from "node:assert/strict";
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, type TestContext, test } from "node:test";
 import { profiles } from "../../lib/exit.ts";
@@ -237,6 +238,16 @@ describe("surroundings that lack something", () => {
     t.diagnostic(`MiB resident at most: ${peaks.join(", ")}`);
   });
 
+  test("memory: a watch that adds pods for ever and never syncs", { skip: needsPython() }, async (t) => {
+    for (const fault of ["watch-flood", "watch-flood-large"]) {
+      const { path } = await serve(t, fault);
+      const words = ["static-pods", "--source", "watch", "--expect-count", "0:", "--timeout", "30s", "--socket", path];
+      const { stdout } = await execute("python3", ["-c", peak, binary, ...words]);
+      const mebibytes = Number(/peak (\d+)/.exec(stdout)?.[1]);
+      assert.ok(mebibytes > 1 && mebibytes < 256, `${fault}: ${mebibytes} MiB`);
+    }
+  });
+
   test("a memory limit of 64 MiB by systemd", {
     skip: existsSync("/run/systemd/system") && needs.root === false ? false : "only as root on a system run by systemd",
   }, async (t) => {
@@ -260,6 +271,80 @@ print("peak", usage.ru_maxrss // 1024)
 function needsPython(): string | false {
   return spawnSync("python3", ["--version"]).error === undefined ? false : "needs python3 (Debian package python3)";
 }
+
+describe("files", { skip: needs.strace }, () => {
+  /** The calls that name a file, with what they name. */
+  async function trace(t: TestContext, words: readonly string[]) {
+    const log = join(folder(t), "strace.log");
+    const args = ["-f", "-qq", "-s", "300", "-e", "signal=none", "-e", "trace=%file", "-o", log];
+    const ended = await execute("strace", [...args, binary, ...words]);
+    const calls = [...readFileSync(log, "utf8").matchAll(/^\d+\s+(\w+)\((.*)$/gm)].map(([, name, rest]) => ({
+      name: name!,
+      rest: rest!,
+      paths: [...rest!.matchAll(/"((?:[^"\\]|\\.)*)"/g)].map(([, path]) => path!),
+    }));
+    return { ended, calls };
+  }
+
+  const changing =
+    /^(creat|mk\w+|unlink\w*|rmdir|rename\w*|link\w*|symlink\w*|chmod|fchmodat\w*|l?chown|fchownat|truncate|utimensat)$/;
+
+  test("with --output-file nothing else is written, not even for a moment", async (t) => {
+    const simulator = await simulate(t, "healthy");
+    const home = folder(t);
+    const file = join(home, "kubelet.prom");
+    const beside = /^\/.*\/\.kubelet\.prom\.\d+$/;
+    for (let run = 0; run < 2; run++) {
+      const words = ["all", "--socket", simulator.socket, "--expect", simulator.expect.join(",")];
+      const { ended, calls } = await trace(t, [...words, "--output", "prometheus", "--output-file", file]);
+      assert.equal(ended.status, exits.nagios.OK, ended.stdout);
+      const opened = calls
+        .filter(({ name, rest }) => name.startsWith("open") && /O_WRONLY|O_RDWR|O_CREAT/.test(rest))
+        .map(({ paths }) => paths[0]!)
+        .filter((path) => !/^\/(proc\/self|dev)\/fd\/1$|^\/dev\/null$/.test(path));
+      assert.ok(opened.length > 0 && opened.every((path) => beside.test(path)), opened.join(" "));
+      const changed = calls.filter(({ name }) => changing.test(name)).flatMap(({ paths }) => paths);
+      assert.ok(changed.includes(file));
+      assert.deepEqual(
+        changed.filter((path) => path !== file && !beside.test(path)),
+        [],
+      );
+      assert.deepEqual(readdirSync(home), ["kubelet.prom"]);
+      assert.equal(statSync(file).mode & 0o7777, 0o644);
+    }
+  });
+
+  test("it reads what SECURITY.md lists, and nothing else", async (t) => {
+    const simulator = await simulate(t, "failed-pod");
+    const manifests = join(folder(t), "manifests");
+    mkdirSync(manifests);
+    for (const [name, content] of Object.entries(simulator.manifests)) writeFileSync(join(manifests, name), content);
+    const document = readFileSync(new URL("../../SECURITY.md", import.meta.url), "utf8");
+    const known = [
+      // The loader of the C library, and the program itself.
+      /^\/etc\/ld\.so|^\/(usr\/)?lib/,
+      new RegExp(`^${binary}$|^/proc/self/(exe|fd(/\\d+)?)$`),
+      // Looking for the process called kubelet.
+      /^\/proc(\/\d+(\/(comm|cmdline|exe|root|cwd|status|stat))?\/?)?$/,
+      /^\/sys\/fs\/cgroup\//,
+    ];
+    for (const words of [
+      ["all", "-v", "--socket", simulator.socket, "--manifests", manifests],
+      ["socket", "-v", "--socket", simulator.socket],
+      ["ready", "--socket", join(folder(t), "none")],
+      ["static-pods", "--kubelet-root", join(folder(t), "root"), "-v"],
+    ]) {
+      const { calls } = await trace(t, words);
+      const read = calls
+        .filter(({ name }) => /^(open|openat|openat2|readlink|readlinkat)$/.test(name))
+        .flatMap(({ paths }) => paths.slice(0, 1))
+        // What the command line names.
+        .filter((path) => path !== "" && !path.startsWith(tmpdir()));
+      const unknown = read.filter((path) => !known.some((one) => one.test(path)) && !document.includes(`\`${path}\``));
+      assert.deepEqual(unknown, [], words.join(" "));
+    }
+  });
+});
 
 describe("variables of the runtime", () => {
   /** A file that leaves a mark when it is run, and what would run it. */
@@ -306,6 +391,22 @@ describe("variables of the runtime", () => {
     const env = { ...variables(canary), BUN_BE_BUN: "1" };
     const ended = await execute("env", ["-i", binary, "ready", "--socket", socket], { env });
     assert.equal(ended.status, exits.nagios.OK, ended.stdout);
+    assert.equal(ran(), false);
+  });
+
+  test("the lines of SECURITY.md for a unit, each alone", async (t) => {
+    const { canary, ran } = hostile(t);
+    const { socket } = await simulate(t, "healthy");
+    const text = readFileSync(new URL("../../SECURITY.md", import.meta.url), "utf8");
+    const lines = /```ini\n\[Service\]\n([\s\S]*?)```/.exec(text)![1]!;
+    const command = /^ExecStart=(.*)$/m.exec(lines)![1]!;
+    assert.ok(command.startsWith("/usr/bin/env -i /usr/local/bin/kubelet-probe "), command);
+    const unset = /^UnsetEnvironment=(.*)$/m.exec(lines)![1]!.split(" ");
+    const env = { ...variables(canary), BUN_BE_BUN: "1" };
+    const words = [binary, "ready", "--socket", socket];
+    const cleared = await execute("/usr/bin/env", ["-i", ...words], { env });
+    const without = await execute("/usr/bin/env", [...unset.flatMap((name) => ["-u", name]), ...words], { env });
+    assert.deepEqual([cleared.status, without.status], [exits.nagios.OK, exits.nagios.OK]);
     assert.equal(ran(), false);
   });
 

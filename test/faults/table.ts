@@ -207,7 +207,7 @@ export const faults: readonly FaultRow[] = [
     ["watch-silent", "opens a watch and never sends an event"],
     ["watch-endless", "adds the same pods without an end, and never syncs"],
   ]),
-  ...rows("servers.ts", "InventoryUnavailable", "UNKNOWN", { ...watching, late: true }, [
+  ...rows("servers.ts", "InventoryUnavailable", "UNKNOWN", watching, [
     ["watch-flood", "adds other pods without an end, as fast as they are read"],
     ["watch-flood-large", "adds other pods of a megabyte without an end"],
   ]),
@@ -227,7 +227,7 @@ export const faults: readonly FaultRow[] = [
     ["watch-silent", "opens a watch and never sends an event"],
     ["watch-endless", "adds the same pods without an end, and never syncs"],
   ]),
-  ...rows("servers.ts", "Timeout", "CRITICAL", { ...holding, late: true }, [
+  ...rows("servers.ts", "AnswerTooLarge", "UNKNOWN", holding, [
     ["watch-flood", "adds other pods without an end, as fast as they are read"],
     ["watch-flood-large", "adds other pods of a megabyte without an end"],
   ]),

@@ -9,6 +9,7 @@ import { Fault } from "../../lib/fault.ts";
 import { type GrpcStatus, type MessageSink, startCall } from "../../lib/grpc.ts";
 import { openHttp2 } from "../../lib/http2.ts";
 import { createListDecoder, decodePod } from "../../lib/pod.ts";
+import { canary } from "../../lib/simulator/pods.ts";
 import { createEventDecoder } from "../../lib/watch_event.ts";
 import { PodSchema } from "../../proto/gen/pod_pb.js";
 import type { Input } from "./mutate.ts";
@@ -75,6 +76,8 @@ export async function feed(input: Input): Promise<Result> {
 export function judge(error: Error, input: Input): Result {
   if (!(error instanceof Fault)) return { wrong: "crash", why: error.stack ?? String(error) };
   if (error.code === "InternalError") return { wrong: "crash", why: error.message };
+  // What cannot be read is told of without showing it: it may be a pod's environment.
+  if (error.code === "Undecodable" && error.message.includes(canary)) return { wrong: "crash", why: error.message };
   const isStricter = /wire type 3|more than ten bytes/.test(error.message);
   if (input.pod !== undefined && error.code === "Undecodable" && !isStricter && isValid(input.pod)) {
     return { wrong: "refused what is valid", why: error.message };
