@@ -40,8 +40,9 @@ SIGABRT, 134 to a shell, where \`/proc\` is not mounted or a limit of its addres
 
 ## Memory
 
-A run takes 40 MiB, with an answer of 64 MiB 60 MiB, and up to 90 MiB while a server floods it: a limit of memory
-(\`MemoryMax=\`, \`limits.memory\`) of 64 MiB is enough for any answer, one of 128 MiB for anything.
+A run takes 40 MiB, with a kubelet's answer of 64 MiB 55 MiB, and up to 80 MiB while a server floods it; with as many
+invented pods as a listing or a watch may have, up to 120 and 220 MiB. A limit of memory (\`MemoryMax=\`, \`limits.memory\`)
+of 64 MiB is enough for any kubelet, one of 128 MiB for any listing, one of 256 MiB for anything.
 
 ## The table
 
