@@ -104,7 +104,7 @@ function onReceived(bytes: number): void {
   if (uncollected < collectBytes) return;
   uncollected = 0;
   // There in the binary, which is compiled with --expose-gc.
-  globalThis.gc?.();
+  if (typeof gc === "function") gc();
 }
 
 function describe(error: unknown): string {

@@ -11,9 +11,8 @@ import { environment, fail, parseArguments, root, run, table, tool } from "./too
 
 // In bytes. Our code is the minified JavaScript; its bytecode is made of it by the build and could be left out. Of the
 // compressed binary 40.95 MB are Bun's runtime and 0.87 MB the bytecode of its own modules behind node:net and node:fs,
-// which halves the time until they run.
-// The aim for our code is 400,000 bytes; this is what there is, and what it may not grow beyond.
-const budget = { code: 435_000, compressed: 42_500_000 };
+// which halves the time until they run: with both, 42.0 MB leave our code 0.18 MB.
+const budget = { code: 400_000, compressed: 42_500_000 };
 
 // What a check needs is named; anything else on the way to `ready` was not meant to be there.
 const neededAtStart = [/^main\.ts$/, /^probes\//, /^lib\/[^/]+\.ts$/, /^node_modules\/valibot\//];

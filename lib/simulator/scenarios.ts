@@ -1,4 +1,3 @@
-import { Code as GrpcCode } from "@connectrpc/connect";
 import type { Code } from "../codes.ts";
 import {
   answerStatus,
@@ -19,8 +18,9 @@ import {
   settingsStorm,
 } from "./faults.ts";
 import { errorCode, message } from "./frames.ts";
+import { encodeGrpcMessage, grpcStatus } from "./grpc.ts";
 import { type SimulatedPod, staticPod } from "./pods.ts";
-import { encodeGrpcMessage, kubeletText, type ServiceBehaviour } from "./service.ts";
+import { kubeletText, type ServiceBehaviour } from "./service.ts";
 import type { SocketFileOptions } from "./socket-file.ts";
 
 /** One thing that can be wrong, or right, with a node's Pods API. */
@@ -204,7 +204,7 @@ const states: readonly ScenarioSetup[] = [
     summary: "the socket of another API of the kubelet",
     code: "WrongService",
     check: "ready",
-    service: { status: { status: GrpcCode.Unimplemented, message: kubeletText.unknownService } },
+    service: { status: { status: grpcStatus.UNIMPLEMENTED, message: kubeletText.unknownService } },
   },
   {
     name: "server-error",
@@ -212,7 +212,7 @@ const states: readonly ScenarioSetup[] = [
     code: "ServerError",
     check: "ready",
     service: {
-      status: { status: GrpcCode.Internal, message: "simulated: 100% of calls fail\nwith a second line | é" },
+      status: { status: grpcStatus.INTERNAL, message: "simulated: 100% of calls fail\nwith a second line | é" },
     },
   },
 ];
@@ -560,7 +560,7 @@ function raw(
   return [{ name, summary, code, check: "ready", rawList }];
 }
 
-const dropped = { status: GrpcCode.ResourceExhausted, message: kubeletText.watchDropped } as const;
+const dropped = { status: grpcStatus.RESOURCE_EXHAUSTED, message: kubeletText.watchDropped } as const;
 
 const watches: readonly ScenarioSetup[] = [
   {
@@ -630,38 +630,17 @@ const watches: readonly ScenarioSetup[] = [
   },
 ];
 
-/** The status names of the gRPC protocol, by number. */
-const grpcNames = [
-  "OK",
-  "CANCELLED",
-  "UNKNOWN",
-  "INVALID_ARGUMENT",
-  "DEADLINE_EXCEEDED",
-  "NOT_FOUND",
-  "ALREADY_EXISTS",
-  "PERMISSION_DENIED",
-  "RESOURCE_EXHAUSTED",
-  "FAILED_PRECONDITION",
-  "ABORTED",
-  "OUT_OF_RANGE",
-  "UNIMPLEMENTED",
-  "INTERNAL",
-  "UNAVAILABLE",
-  "DATA_LOSS",
-  "UNAUTHENTICATED",
-] as const;
-
 /** Those that mean something of their own on this socket; any other is an error of the server. */
 const grpcCodes: Readonly<Record<number, readonly [Code, message: string]>> = {
-  [GrpcCode.DeadlineExceeded]: ["Timeout", "context deadline exceeded"],
-  [GrpcCode.ResourceExhausted]: ["RateLimited", kubeletText.rateLimited],
-  [GrpcCode.FailedPrecondition]: ["Initializing", kubeletText.initializing],
-  [GrpcCode.Unimplemented]: ["WrongService", kubeletText.unknownService],
+  [grpcStatus.DEADLINE_EXCEEDED]: ["Timeout", "context deadline exceeded"],
+  [grpcStatus.RESOURCE_EXHAUSTED]: ["RateLimited", kubeletText.rateLimited],
+  [grpcStatus.FAILED_PRECONDITION]: ["Initializing", kubeletText.initializing],
+  [grpcStatus.UNIMPLEMENTED]: ["WrongService", kubeletText.unknownService],
 };
 
 /** Every gRPC error code, with a message and without. */
-const statuses: readonly ScenarioSetup[] = grpcNames.flatMap((name, status): ScenarioSetup[] => {
-  if (status === 0) return [];
+const statuses: readonly ScenarioSetup[] = Object.entries(grpcStatus).flatMap(([name, status]): ScenarioSetup[] => {
+  if (status === grpcStatus.OK) return [];
   const [code, text] = grpcCodes[status] ?? ["ServerError", `simulated ${name}`];
   const summary = `every call fails with ${name}`;
   return [

@@ -1,17 +1,16 @@
 import * as http2 from "node:http2";
 import type { Socket } from "node:net";
-import { create } from "@bufbuild/protobuf";
-import { Code, ConnectError, createServiceImplSpec, type HandlerContext } from "@connectrpc/connect";
-import { createUniversalServiceHandlers } from "@connectrpc/connect/protocol";
-import { createHandlerFactory } from "@connectrpc/connect/protocol-grpc";
+import { EventType, Pods } from "../../proto/gen/pods_pb.js";
 import {
-  EventType,
-  GetPodResponseSchema,
-  ListPodsResponseSchema,
-  Pods,
-  type WatchPodsEvent,
-  WatchPodsEventSchema,
-} from "../../proto/gen/pods_pb.js";
+  type Answer,
+  answerCall,
+  GrpcError,
+  grpcStatus,
+  type Methods,
+  readBody,
+  respondHttp,
+  respondStatus,
+} from "./grpc.ts";
 import { createLimiter, kubeletLimit, type LimiterOptions } from "./limiter.ts";
 
 /** The kubelet's texts, v1.37.2 pkg/kubelet/apis/pods and pkg/kubelet/server. */
@@ -21,12 +20,6 @@ export const kubeletText = {
   watchDropped: "watch client channel closed",
   unknownService: "unknown service v1alpha1.Pods",
 } as const;
-
-/** A gRPC status to answer with. */
-export interface Answer {
-  readonly status: number;
-  readonly message: string;
-}
 
 /** What a watch does once its pods are out. */
 export interface WatchBehaviour {
@@ -99,67 +92,63 @@ export function createService(pods: readonly ServedPod[], behaviour: ServiceBeha
       return;
     }
     counts.rejected += 1;
-    throw new ConnectError(kubeletText.rateLimited, Code.ResourceExhausted);
+    throw new GrpcError(grpcStatus.RESOURCE_EXHAUSTED, kubeletText.rateLimited);
   }
 
   function checkReady(): void {
     if (performance.now() - started < (behaviour.readyAfter ?? 0)) {
-      throw new ConnectError(kubeletText.initializing, Code.FailedPrecondition);
+      throw new GrpcError(grpcStatus.FAILED_PRECONDITION, kubeletText.initializing);
     }
   }
 
-  async function listPods(_request: unknown, context: HandlerContext) {
-    takeToken();
-    await pause(behaviour.delay ?? 0, context.signal);
-    checkReady();
-    return create(ListPodsResponseSchema, { pods: listing.map((pod) => pod.bytes) });
-  }
+  const methods: Methods<typeof Pods> = {
+    async *listPods(_request, signal) {
+      takeToken();
+      await pause(behaviour.delay ?? 0, signal);
+      checkReady();
+      yield { pods: listing.map((pod) => pod.bytes) };
+    },
 
-  async function getPod(request: { readonly podUID: string }, context: HandlerContext) {
-    takeToken();
-    await pause(behaviour.delay ?? 0, context.signal);
-    // The kubelet looks at the sources before it looks at the UID.
-    checkReady();
-    const pod = listing.find((candidate) => candidate.uid === request.podUID);
-    if (pod === undefined) throw new ConnectError(`pod with UID ${request.podUID} not found`, Code.NotFound);
-    return create(GetPodResponseSchema, { pod: pod.bytes });
-  }
+    async *getPod({ podUID }, signal) {
+      takeToken();
+      await pause(behaviour.delay ?? 0, signal);
+      // The kubelet looks at the sources before it looks at the UID.
+      checkReady();
+      const pod = listing.find(({ uid }) => uid === podUID);
+      if (pod === undefined) throw new GrpcError(grpcStatus.NOT_FOUND, `pod with UID ${podUID} not found`);
+      yield { pod: pod.bytes };
+    },
 
-  async function* watchPods(_request: unknown, context: HandlerContext): AsyncGenerator<WatchPodsEvent> {
-    await pause(behaviour.delay ?? 0, context.signal);
-    checkReady();
-    const watch = behaviour.watch ?? {};
-    watches += 1;
-    const ends = watches <= (watch.times ?? Number.POSITIVE_INFINITY) ? watch.end : undefined;
-    if (watch.silent) await held(context.signal);
-    do {
-      for (const pod of watch.hides ? listing.slice(1) : listing) yield event(EventType.ADDED, pod.bytes);
-      if (watch.endless) await pause(20, context.signal);
-    } while (watch.endless && !context.signal.aborted);
-    if (ends === "before-sync") return end(watch);
-    yield event(EventType.INITIAL_SYNC_COMPLETE);
-    if (ends === "after-sync") return end(watch);
-    // The watcher is registered before its snapshot is taken, so an event can come twice.
-    if (watch.churn && listing[0] !== undefined) yield event(EventType.ADDED, listing[0].bytes);
-    while (watch.churn && !context.signal.aborted) {
-      for (const pod of listing) {
-        yield event(EventType.MODIFIED, pod.bytes);
-        if (pod.deleted !== undefined) yield event(EventType.DELETED, pod.deleted);
+    async *watchPods(_request, signal) {
+      await pause(behaviour.delay ?? 0, signal);
+      checkReady();
+      const watch = behaviour.watch ?? {};
+      watches += 1;
+      const ends = watches <= (watch.times ?? Number.POSITIVE_INFINITY) ? watch.end : undefined;
+      if (watch.silent) await held(signal);
+      do {
+        for (const pod of watch.hides ? listing.slice(1) : listing) yield { type: EventType.ADDED, pod: pod.bytes };
+        if (watch.endless) await pause(20, signal);
+      } while (watch.endless && !signal.aborted);
+      if (ends === "before-sync") return end(watch);
+      yield { type: EventType.INITIAL_SYNC_COMPLETE };
+      if (ends === "after-sync") return end(watch);
+      // The watcher is registered before its snapshot is taken, so an event can come twice.
+      if (watch.churn && listing[0] !== undefined) yield { type: EventType.ADDED, pod: listing[0].bytes };
+      while (watch.churn && !signal.aborted) {
+        for (const pod of listing) {
+          yield { type: EventType.MODIFIED, pod: pod.bytes };
+          if (pod.deleted !== undefined) yield { type: EventType.DELETED, pod: pod.deleted };
+        }
+        await pause(50, signal);
       }
-      await pause(50, context.signal);
-    }
-    await held(context.signal);
-  }
+      await held(signal);
+    },
+  };
 
   function end(watch: WatchBehaviour): void {
-    if (watch.status !== undefined) throw new ConnectError(watch.status.message, watch.status.status);
+    if (watch.status !== undefined) throw new GrpcError(watch.status.status, watch.status.message);
   }
-
-  // Without compression: the kubelet uses it only for a client that compressed its request.
-  // gRPC alone: a router brings the Connect protocols and their JSON along.
-  const service = createServiceImplSpec<typeof Pods>(Pods, { listPods, getPod, watchPods });
-  const served = createUniversalServiceHandlers(service, [createHandlerFactory({ acceptCompression: [] })]);
-  const handlers = new Map(served.map((handler) => [handler.requestPath, handler]));
 
   async function answer(stream: http2.ServerHttp2Stream, fields: http2.IncomingHttpHeaders): Promise<void> {
     const path = fields[":path"] ?? "";
@@ -174,42 +163,22 @@ export function createService(pods: readonly ServedPod[], behaviour: ServiceBeha
     }
     if (fields[":method"] !== "POST") {
       const text = `Received a HEADERS frame with :method "${fields[":method"]}" which should be POST`;
-      return respondStatus(stream, { status: Code.Internal, message: text }, { ":status": 405 });
+      return respondStatus(stream, { status: grpcStatus.INTERNAL, message: text }, { ":status": 405 });
     }
     if (!/^application\/grpc($|[+;])/.test(contentType)) {
       const text = `invalid gRPC request content-type "${contentType}"`;
-      return respondStatus(stream, { status: Code.InvalidArgument, message: text }, { ":status": 415 });
+      return respondStatus(stream, { status: grpcStatus.INVALID_ARGUMENT, message: text }, { ":status": 415 });
     }
     counts.calls += 1;
-    const shape = { ":status": 200, "content-type": contentType };
     if (behaviour.status !== undefined) {
       await readBody(stream);
-      return respondStatus(stream, behaviour.status, shape);
+      return respondStatus(stream, behaviour.status, { "content-type": contentType });
     }
-    const handler = handlers.get(path);
-    if (handler === undefined) {
-      await readBody(stream);
-      return respondStatus(stream, { status: Code.Unimplemented, message: unimplemented(path) }, shape);
-    }
-
-    // Whole, since Connect would leave off reading where it finds a fault, which resets the stream.
-    const body = await readBody(stream);
-    const aborter = new AbortController();
-    stream.once("close", () => aborter.abort());
-    const response = await handler({
-      httpVersion: "2.0",
-      method: "POST",
-      // Only its path counts; grpc-go accepts any authority, also one that no URL can hold.
-      url: `http://localhost${path}`,
-      header: requestHeader(fields),
-      body: once(body),
-      signal: aborter.signal,
-    });
     const session = stream.session;
     const sentAway = path.endsWith("/WatchPods") && behaviour.watch?.goaway;
     // GOAWAY comes before the end of the last stream, as with a server that stops gracefully. Bun's and Deno's close()
     // alone does not send it.
-    await respond(stream, response, shape, () => sentAway && session?.goaway());
+    await answerCall(stream, fields, Pods, methods, () => sentAway && session?.goaway());
     if (sentAway) session?.close();
   }
 
@@ -233,136 +202,10 @@ export function createService(pods: readonly ServedPod[], behaviour: ServiceBeha
   };
 }
 
-/** grpc-go sends no `date`; the option is Node's and in no type declaration. */
-const bare = { sendDate: false };
-
-type Shape = http2.OutgoingHttpHeaders;
-
-/** A status without a body: one HEADERS frame that ends the stream. */
-function respondStatus(stream: http2.ServerHttp2Stream, answer: Answer, shape: Shape): void {
-  if (stream.destroyed) return;
-  const fields = {
-    ":status": 200,
-    "content-type": "application/grpc",
-    ...shape,
-    "grpc-status": String(answer.status),
-    "grpc-message": encodeGrpcMessage(answer.message),
-  };
-  stream.respond(fields, { ...bare, endStream: true });
-}
-
-/** What Connect made of a call, in the frames that grpc-go would use for it. */
-async function respond(
-  stream: http2.ServerHttp2Stream,
-  response: ConnectResponse,
-  shape: Shape,
-  beforeEnd: () => void,
-): Promise<void> {
-  let begun = false;
-  for await (const chunk of response.body ?? []) {
-    if (stream.destroyed) return;
-    if (!begun) {
-      stream.respond(shape, { ...bare, waitForTrailers: true });
-      stream.once("wantTrailers", () => stream.sendTrailers(trailer(response)));
-      begun = true;
-    }
-    if (!stream.write(chunk)) await writable(stream);
-  }
-  if (stream.destroyed) return;
-  beforeEnd();
-  if (begun) await new Promise<void>((resolve) => stream.end(resolve));
-  else stream.respond({ ...shape, ...trailer(response) }, { ...bare, endStream: true });
-}
-
-interface ConnectResponse {
-  readonly body?: AsyncIterable<Uint8Array>;
-  readonly trailer?: Headers;
-}
-
-function trailer(response: ConnectResponse): Record<string, string> {
-  return {
-    "grpc-status": response.trailer?.get("grpc-status") ?? "0",
-    // Connect escapes the whole message as in a URL, grpc-go only what the gRPC specification asks for.
-    "grpc-message": encodeGrpcMessage(decodeURIComponent(response.trailer?.get("grpc-message") ?? "")),
-  };
-}
-
-/** Percent-encoding of the gRPC specification ("Status-Message"): all but space to tilde, and the percent sign. */
-export function encodeGrpcMessage(message: string): string {
-  let encoded = "";
-  for (const byte of Buffer.from(message)) {
-    const plain = byte >= 0x20 && byte <= 0x7e && byte !== 0x25;
-    encoded += plain ? String.fromCharCode(byte) : `%${byte.toString(16).toUpperCase().padStart(2, "0")}`;
-  }
-  return encoded;
-}
-
-function respondHttp(stream: http2.ServerHttp2Stream, fields: http2.OutgoingHttpHeaders, body: string): void {
-  if (stream.destroyed) return;
-  stream.respond(fields, { ...bare, endStream: false });
-  stream.end(body);
-}
-
-/** grpc-go's texts for a path that it does not serve. */
-function unimplemented(path: string): string {
-  const name = path.replace(/^\//, "");
-  const slash = name.lastIndexOf("/");
-  if (slash < 0) return `malformed method name: ${JSON.stringify(path)}`;
-  const [service, method] = [name.slice(0, slash), name.slice(slash + 1)];
-  return service === Pods.typeName ? `unknown method ${method} for service ${service}` : `unknown service ${service}`;
-}
-
-function requestHeader(fields: http2.IncomingHttpHeaders): Headers {
-  const header = new Headers();
-  for (const [name, value] of Object.entries(fields)) {
-    if (!name.startsWith(":") && value !== undefined) header.set(name, String(value));
-  }
-  // grpc-go has no other codec, so it reads every subtype as protobuf.
-  header.set("content-type", "application/grpc+proto");
-  return header;
-}
-
-function event(type: EventType, pod: Uint8Array = new Uint8Array()): WatchPodsEvent {
-  return create(WatchPodsEventSchema, { type, pod });
-}
-
-/** Reads a request to its end: an answer before it would end with a reset, which is not how the kubelet answers. */
-async function readBody(stream: http2.ServerHttp2Stream): Promise<Uint8Array> {
-  const chunks: Uint8Array[] = [];
-  let size = 0;
-  for await (const chunk of stream) {
-    size += chunk.length;
-    // grpc-go's limit for a request; what is over it would be refused, and need not be kept.
-    if (size <= 4 << 20) chunks.push(chunk);
-  }
-  return Buffer.concat(chunks);
-}
-
-async function* once<T>(value: T): AsyncGenerator<T> {
-  yield value;
-}
-
-/** Until the stream takes more, or is gone. */
-function writable(stream: http2.ServerHttp2Stream): Promise<void> {
-  return new Promise((resolve) => {
-    const done = () => {
-      stream.off("drain", done);
-      stream.off("close", done);
-      resolve();
-    };
-    stream.once("drain", done);
-    stream.once("close", done);
-  });
-}
-
-/** Until the call is over for another reason; ends with the status grpc-go gives for that reason. */
+/** Until the call is over for another reason, which it ends with. */
 async function held(signal: AbortSignal): Promise<never> {
   await pause(undefined, signal);
-  const reason: unknown = signal.reason;
-  if (reason instanceof ConnectError && reason.code === Code.DeadlineExceeded) {
-    throw new ConnectError("context deadline exceeded", Code.DeadlineExceeded);
-  }
-  throw new ConnectError("context canceled", Code.Canceled);
+  throw signal.reason;
 }
 
 /** Until the time is up, or the signal comes; without a time, until the signal comes. */
