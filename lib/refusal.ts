@@ -42,7 +42,7 @@ export function refusal(
   const details = { phase: "connect", errno } as const;
   switch (errno) {
     case "ENOENT":
-      return new Fault("SocketMissing", `No socket at ${path}${otherSocketHint(path, files)}`, details);
+      return new Fault("SocketMissing", `No socket at ${path}${missingAdvice(path, files)}`, details);
     case "ENOTDIR":
       return new Fault("SocketMissing", `No socket at ${path}: a part of the path is not a folder`, details);
     case "ELOOP":
@@ -76,12 +76,13 @@ export function refusal(
   }
 }
 
-/** Names a socket of another kubelet root: its presence says nothing of the one that was asked for. */
-function otherSocketHint(path: string, { kubeletRoots }: NodeFiles): string {
+/** Names a socket of another kubelet root, though its presence says nothing of the one that was asked for; or what to do. */
+function missingAdvice(path: string, { kubeletRoots }: NodeFiles): string {
   const found = kubeletRoots
     .map((root) => `${root}/pods-api/pods-api.sock`)
     .find((at) => at !== path && existsSync(at));
-  return found === undefined ? "" : `; there is one at ${found}: see --socket and --kubelet-root`;
+  if (found !== undefined) return `; there is one at ${found}: see --socket and --kubelet-root`;
+  return ": is the kubelet's feature gate PodsAPI on? See kubelet-probe explain SocketMissing";
 }
 
 function denial(path: string, errno: string, action: string, files: NodeFiles): string {

@@ -38,7 +38,10 @@ function makeFile(path: string, mode = 0o755): string {
 
 describe("each error of the operating system has its code", () => {
   const table = {
-    ENOENT: ["SocketMissing", /^No socket at \/run\/x\.sock$/],
+    ENOENT: [
+      "SocketMissing",
+      /^No socket at \/run\/x\.sock: is the kubelet's feature gate PodsAPI on\? See \S+ explain SocketMissing$/,
+    ],
     ENOTDIR: ["SocketMissing", /not a folder/],
     ELOOP: ["SocketMissing", /circle/],
     ENAMETOOLONG: ["PathTooLong", /too long/],
