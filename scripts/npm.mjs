@@ -35,6 +35,8 @@ for (const name of ["mod.js", "mod.d.ts"]) {
 }
 
 const imported = new Set(packagesOf(folder));
+// npm takes a provenance only from the repository that the package names; where that is, a workflow knows.
+const { GITHUB_SERVER_URL: server, GITHUB_REPOSITORY: place } = process.env;
 writeFileSync(
   join(folder, "package.json"),
   `${JSON.stringify(
@@ -43,6 +45,7 @@ writeFileSync(
       version: manifest.version,
       description: manifest.description,
       license: manifest.license,
+      ...(place === undefined ? {} : { repository: { type: "git", url: `git+${server}/${place}.git` } }),
       type: "module",
       engines: { node: ">=20" },
       os: ["linux"],
