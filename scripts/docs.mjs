@@ -16,6 +16,7 @@ import { statuses } from "../lib/status.ts";
 import { faultsDocument } from "../test/faults/document.ts";
 import { reportSchema } from "../test/json_schema.ts";
 import { manualPage } from "./man.mjs";
+import { picture } from "./picture.mjs";
 import { fail, parseArguments, root } from "./tools.mjs";
 
 const { values } = parseArguments({ check: null });
@@ -27,6 +28,7 @@ const wanted = new Map([
   ["docs/report.schema.json", jsonSchema()],
   ["docs/faults.md", faultsDocument()],
   ["docs/kubelet-probe.1", manualPage()],
+  ["docs/run.svg", picture()],
 ]);
 const stale = [];
 for (const [name, text] of wanted) {

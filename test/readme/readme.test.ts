@@ -1,4 +1,4 @@
-// What README shows is run: each example behind a `<!-- test: NAME -->` comment, as its reader would use it.
+// What README and the quick start show is run: each example behind a `<!-- test: NAME -->` comment, as its reader would use it.
 
 import assert from "node:assert/strict";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
@@ -10,7 +10,7 @@ import { exitStatus, type Profile, profiles } from "../../lib/exit.ts";
 import { checks } from "../../probes/list.ts";
 import { age, binary, execute, folder, probe, root, simulate } from "../support.ts";
 
-const readme = readFileSync(join(root, "README.md"), "utf8");
+const readme = ["README.md", "docs/quick-start.md"].map((page) => readFileSync(join(root, page), "utf8")).join("\n");
 
 /** The fenced block behind a comment. */
 function example(name: string): string {
