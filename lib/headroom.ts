@@ -2,8 +2,9 @@
 
 import { pause } from "./backoff.ts";
 import type { Context, Finding, Outcome } from "./check.ts";
+import { isUrl, type MetricsCredentials } from "./metrics_url.ts";
 import { type Share, shareOf } from "./proportion.ts";
-import { type Rates, ratesBetween, readScrape, type Scrape } from "./scrape.ts";
+import { type Rates, ratesBetween, readScrape, type Scrape, scrapeUrl } from "./scrape.ts";
 
 /** How the limit is sampled. */
 export interface SamplingOptions {
@@ -53,12 +54,20 @@ export interface Headroom {
 /** Whoever is let through at this share of the limit is close enough to it for it to be what refuses. */
 const fullShare = 0.9;
 
-/** @param admittedPerSecond What the kubelet let through, where that is known. */
-export function estimate(samples: readonly Sample[], burst: number, admittedPerSecond?: number): Headroom {
+// The bucket lets 10 calls more through than come back in the time: over less than this, that is no rate.
+const leastSeconds = 1;
+
+/** Calls of either kind that were let through. */
+function perSecond({ listsPerSecond, getsPerSecond }: Rates): number | undefined {
+  return listsPerSecond === undefined ? undefined : listsPerSecond + (getsPerSecond ?? 0);
+}
+
+/** @param rates What the kubelet let through, where that is known. */
+export function estimate(samples: readonly Sample[], burst: number, rates?: Rates): Headroom {
   const refused = samples.filter(({ admitted }) => admitted === 0).length;
   const short = samples.filter(({ admitted }) => admitted < burst).length;
   const steady = samples.filter(({ again }) => again === true).length;
-  const isFull = (admittedPerSecond ?? 0) >= fullShare * 100;
+  const isFull = rates !== undefined && rates.seconds >= leastSeconds && (perSecond(rates) ?? 0) >= fullShare * 100;
   return {
     refused: shareOf(refused, samples.length),
     short: shareOf(short, samples.length),
@@ -87,29 +96,40 @@ export async function takeSamples(options: SamplingOptions, call: Call): Promise
 }
 
 /** Options of the check that matter here. */
-export interface HeadroomOptions extends SamplingOptions {
-  /** One file that is read before and after, or two. */
+export interface HeadroomOptions extends SamplingOptions, MetricsCredentials {
+  /** One file or URL that is read before and after, or two files. */
   readonly metrics: readonly string[] | undefined;
 }
+
+/** Of the time that is left, what each scrape of a URL may take; the bursts have to fit between. */
+export const scrapeShare = 0.2;
 
 /** The check `rate-limit` with `--samples` or `--metrics`. */
 export async function headroom(context: Context, options: HeadroomOptions, call: Call): Promise<Outcome> {
   const { samples: count, burst, interval } = options;
   const { client } = context;
-  const paths = options.metrics ?? [];
-  const first = paths.length === 0 ? undefined : await readScrape(paths[0]!);
+  const sources = options.metrics ?? [];
+  const scrapeMs = context.remainingMs() * scrapeShare;
+  const scrape = (source: string) => {
+    if (!isUrl(source)) return readScrape(source);
+    // A verdict comes before what is said beside it.
+    const timeoutMs = Math.min(scrapeMs, context.remainingMs() / 2);
+    return scrapeUrl({ ...options, url: source, nodeName: context.nodeName, timeoutMs });
+  };
+  const first = sources.length === 0 ? undefined : await scrape(sources[0]!);
   await client.connect({ timeoutMs: context.remainingMs() });
   const tokensBefore = client.tokensSpent;
   const startMs = performance.now();
   const samples = await takeSamples(options, call);
   const seconds = (performance.now() - startMs) / 1000;
-  const rates = first === undefined ? undefined : ratesBetween(first, await secondScrape(paths));
+  const second = first === undefined || typeof first === "string" ? first : await scrape(sources.at(-1)!);
+  const rates = typeof second === "object" ? ratesBetween(first as Scrape, second) : second;
+  const problem = typeof rates === "string" ? rates : undefined;
   const measured = typeof rates === "object" ? rates : undefined;
-  const perSecond =
-    measured?.listsPerSecond === undefined ? undefined : measured.listsPerSecond + (measured.getsPerSecond ?? 0);
+  const admittedRate = measured === undefined ? undefined : perSecond(measured);
 
   const tokens = client.tokensSpent - tokensBefore;
-  const { refused, short, binding } = estimate(samples, burst, perSecond);
+  const { refused, short, binding } = estimate(samples, burst, measured);
   const admitted = samples.reduce((sum, sample) => sum + sample.admitted, 0);
   const rejected = count * burst - admitted;
   const findings: Finding[] = [];
@@ -128,7 +148,9 @@ export async function headroom(context: Context, options: HeadroomOptions, call:
       { name: "refused_share", value: refused.value, unit: "", min: 0, max: 1 },
       { name: "refused_share_low", value: refused.low, unit: "", min: 0, max: 1 },
       { name: "refused_share_high", value: refused.high, unit: "", min: 0, max: 1 },
-      ...(perSecond === undefined ? [] : [{ name: "limit_share", value: perSecond / 100, unit: "" as const, min: 0 }]),
+      ...(admittedRate === undefined
+        ? []
+        : [{ name: "limit_share", value: admittedRate / 100, unit: "" as const, min: 0 }]),
       ...(measured?.drops === undefined
         ? []
         : [{ name: "watch_drops", value: measured.drops, unit: "" as const, min: 0 }]),
@@ -136,7 +158,8 @@ export async function headroom(context: Context, options: HeadroomOptions, call:
     details: [
       `${count} bursts of ${burst}, one in each ${interval} ms: none of a burst was admitted in ${interval95(refused)} of the time, not all of it in ${interval95(short)}`,
       ...advice(binding),
-      ...(typeof rates === "string" ? [rates] : measured === undefined ? [] : [describe(measured)]),
+      ...(problem === undefined ? [] : [`--metrics ${sources[0]}: ${problem}`]),
+      ...(measured === undefined ? [] : [describe(measured, tokens)]),
       `this took ${tokens} tokens of the ${Math.round(seconds * 100)} that came back meanwhile`,
     ],
     data: {
@@ -150,13 +173,10 @@ export async function headroom(context: Context, options: HeadroomOptions, call:
         short,
         binding: binding ?? null,
         rates: measured === undefined ? null : withNulls(measured),
+        ratesProblem: problem ?? null,
       },
     },
   };
-}
-
-async function secondScrape(paths: readonly string[]): Promise<Scrape> {
-  return readScrape(paths.at(-1)!);
 }
 
 function advice(binding: Headroom["binding"]): string[] {
@@ -170,12 +190,12 @@ function advice(binding: Headroom["binding"]): string[] {
       ];
 }
 
-function describe({ seconds, listsPerSecond, getsPerSecond, drops }: Rates): string {
+function describe({ seconds, listsPerSecond: lists, getsPerSecond: gets = 0, drops }: Rates, own: number): string {
   const calls =
-    listsPerSecond === undefined
+    lists === undefined
       ? "this kubelet does not count calls"
-      : `${oneDigit(listsPerSecond)} lists and ${oneDigit(getsPerSecond ?? 0)} gets a second were admitted, ` +
-        `${percent((listsPerSecond + (getsPerSecond ?? 0)) / 100)} of the limit`;
+      : `${oneDigit(lists)} lists and ${oneDigit(gets)} gets a second were admitted, ` +
+        `${percent(lists / 100)} and ${percent(gets / 100)} of the limit, ${own} gets of the probe among them`;
   return `over ${oneDigit(seconds)} s of metrics: ${calls}, ${drops ?? "unknown"} watchers dropped`;
 }
 

@@ -1,11 +1,16 @@
-// Reads what the kubelet's metrics say of the Pods API from files in which somebody keeps them.
+// Reads what the kubelet's metrics say of the Pods API, from files in which somebody keeps them or from their URL.
 
 import { constants, type FileHandle, open } from "node:fs/promises";
 import { Fault } from "./fault.ts";
+import type { MetricsRequest } from "./fetch_metrics.ts";
+import { urlMisuse } from "./metrics_url.ts";
+
+// Baked in by the build.
+declare const __KP_FETCH_METRICS__: string;
 
 /** The counters of one scrape; a kubelet of 1.36 has only the last. */
 export interface Scrape {
-  /** When the file was last written, ms since the epoch. */
+  /** When the file was last written or the answer began, ms since the epoch. */
   readonly atMs: number;
   /** Calls that the limiter let through. */
   readonly lists: number | undefined;
@@ -43,9 +48,7 @@ export async function readScrape(path: string): Promise<Scrape> {
       );
     }
     const scrape = { atMs: stats.mtimeMs, ...parseScrape(await file.readFile("utf8")) };
-    if (scrape.drops === undefined && scrape.lists === undefined) {
-      throw new Fault("BadUsage", `--metrics ${path} has no metric of the Pods API, such as ${counters.lists}`);
-    }
+    if (isEmpty(scrape)) throw new Fault("BadUsage", `--metrics ${path} has ${noMetric}`);
     return scrape;
   } catch (error) {
     if (error instanceof Fault) throw error;
@@ -53,6 +56,29 @@ export async function readScrape(path: string): Promise<Scrape> {
   } finally {
     await file?.close();
   }
+}
+
+/** @returns What the URL of a kubelet's metrics says, or in words why it says nothing. */
+export async function scrapeUrl(request: MetricsRequest): Promise<Scrape | string> {
+  // The command line was asked before; who uses the library was not.
+  const misuse = urlMisuse(request.url, request);
+  if (misuse !== undefined) return misuse;
+  const { fetchMetrics } = await loadFetchMetrics();
+  const answer = await fetchMetrics(request);
+  if (typeof answer === "string") return answer;
+  const scrape = { atMs: answer.atMs, ...parseScrape(answer.text) };
+  return isEmpty(scrape) ? `the answer has ${noMetric}` : scrape;
+}
+
+/** In the binary a file beside the bundle; scripts/flags.mjs says why. */
+function loadFetchMetrics(): Promise<typeof import("./fetch_metrics.ts")> {
+  return typeof __KP_FETCH_METRICS__ === "string" ? import(__KP_FETCH_METRICS__) : import("./fetch_metrics.ts");
+}
+
+const noMetric = `no metric of the Pods API, such as ${counters.lists}`;
+
+function isEmpty({ drops, lists }: Scrape): boolean {
+  return drops === undefined && lists === undefined;
 }
 
 /** The counters in a text, each the sum over its labels. */
@@ -90,7 +116,8 @@ export function ratesBetween(first: Scrape, second: Scrape): Rates | string {
   if (seconds <= 0) return "no second scrape: the file has not been written since the first";
   const grown = (name: "lists" | "gets" | "watches" | "drops") => {
     const [before, after] = [first[name], second[name]];
-    return before === undefined || after === undefined ? undefined : after - before;
+    // A kubelet that has counted no call yet does not name its counters.
+    return before === undefined && after === undefined ? undefined : (after ?? 0) - (before ?? 0);
   };
   const all = [grown("lists"), grown("gets"), grown("watches"), grown("drops")] as const;
   if (all.some((growth) => growth !== undefined && growth < 0)) {

@@ -1,6 +1,7 @@
 import { type Context, defineCheck } from "../lib/check.ts";
 import { parseDuration } from "../lib/duration.ts";
 import { Fault } from "../lib/fault.ts";
+import { isUrl, urlMisuse } from "../lib/metrics_url.ts";
 import { absolutePath, listOf, option, optionWithDefault, wholeNumber } from "../lib/option.ts";
 import { parseRange } from "../lib/range.ts";
 
@@ -19,12 +20,14 @@ const sampleInterval: [(text: string) => number | undefined, string] = [
 ];
 
 const [parsePaths, acceptedPaths] = listOf(absolutePath);
-const twoPaths: [typeof parsePaths, string] = [
+const metricsSource: [typeof parsePaths, string] = [
   (text) => {
+    // What is wrong with a URL, `misuse` says without showing it.
+    if (isUrl(text)) return [text];
     const paths = parsePaths(text);
     return paths !== undefined && paths.length <= 2 ? paths : undefined;
   },
-  `${acceptedPaths}, at most two`,
+  `a URL, or ${acceptedPaths}, at most two`,
 ];
 
 /** How much of the rate limit, which all clients of the kubelet share, is left for one more. */
@@ -54,20 +57,40 @@ export const rateLimit = defineCheck({
       fallback: "400ms",
       description: "with --samples: one burst in each such stretch of time, at a random moment",
     }),
-    metrics: option(...twoPaths, {
-      value: "FILE[,FILE]",
+    metrics: option(...metricsSource, {
+      value: "URL|FILE[,FILE]",
       description:
-        "two scrapes of the kubelet's metrics, or one file that is read before and after: adds admitted rates",
+        "the kubelet's metrics, by a URL or a file that are read before and after, or two files: adds admitted rates",
+    }),
+    tokenFile: option(...absolutePath, {
+      value: "PATH",
+      description: "with --metrics URL: a bearer token, read at each scrape",
+    }),
+    caFile: option(...absolutePath, {
+      value: "PATH",
+      description: "with --metrics URL: the certificates that the kubelet's is signed by",
+    }),
+    certFile: option(...absolutePath, {
+      value: "PATH",
+      description: "with --metrics URL: a client certificate",
+    }),
+    keyFile: option(...absolutePath, {
+      value: "PATH",
+      description: "with --metrics URL: the key of --cert-file",
     }),
   },
-  misuse: ({ samples, interval }, timeoutMs) =>
-    samples > 1 && samples * interval > timeoutMs * 0.9
-      ? `--samples ${samples} with --interval ${interval}ms take ${samples * interval}ms: accepted is nine tenths of --timeout ${timeoutMs}ms`
-      : undefined,
-  async run(context, { burst, samples, interval, metrics }) {
-    if (samples > 1 || metrics !== undefined) {
+  misuse: ({ samples, interval, metrics, ...credentials }, timeoutMs) => {
+    // A URL is asked before and after, by a fifth of the time each.
+    const [share, words] = metrics?.some(isUrl) ? [0.5, "half"] : [0.9, "nine tenths"];
+    return samples > 1 && samples * interval > timeoutMs * share
+      ? `--samples ${samples} with --interval ${interval}ms take ${samples * interval}ms: accepted is ${words} of --timeout ${timeoutMs}ms`
+      : urlMisuse(metrics?.[0], credentials);
+  },
+  async run(context, options) {
+    const { burst } = options;
+    if (options.samples > 1 || options.metrics !== undefined) {
       const { headroom } = await import("../lib/headroom.ts");
-      return headroom(context, { burst, samples, interval, metrics }, async (count) => {
+      return headroom(context, options, async (count) => {
         const answers = await Promise.all(Array.from({ length: count }, () => isAdmitted(context)));
         return answers.filter(Boolean).length;
       });

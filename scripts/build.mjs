@@ -15,7 +15,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
-import { bundleFlags, compileFlags, defineFlags, simulator } from "./flags.mjs";
+import { bundleFlags, compileFlags, defineFlags, externalFlags, files } from "./flags.mjs";
 import { environment, environmentOutside, fail, parseArguments, root, run, table, tool } from "./tools.mjs";
 import { train } from "./train.mjs";
 
@@ -137,11 +137,14 @@ function compile(output, furtherFlags) {
   rmSync(made, { force: true });
   const defines = defineFlags(baked);
   const bun = (...args) => run(tool("bun"), ["build", ...args, ...defines], { env: environment() });
-  const bundled = bun(...bundleFlags, "--target=bun", simulator.entry, `--outfile=${join(temporary, simulator.path)}`);
-  const asset = [`--asset=${join(temporary, simulator.path)}`, `--external=${simulator.path}`];
-  const result = bundled.failed
-    ? bundled
-    : bun("--compile", ...bundleFlags, ...compileFlags, ...asset, ...furtherFlags, "main.ts", `--outfile=${made}`);
+  const bundle = ({ entry, path }) => bun(...bundleFlags, "--target=bun", entry, `--outfile=${join(temporary, path)}`);
+  const assets = files.map(({ path }) => `--asset=${join(temporary, path)}`);
+  const result =
+    files.map(bundle).find(({ failed }) => failed !== undefined) ??
+    bun(
+      ...["--compile", ...bundleFlags, ...compileFlags, ...assets, ...externalFlags, ...furtherFlags],
+      ...["main.ts", `--outfile=${made}`],
+    );
   if (result.failed !== undefined || !existsSync(made)) {
     process.stderr.write(result.stderr || result.stdout);
     return result.failed ?? "bun wrote no file";

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { mkdirSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, test } from "node:test";
-import { parseScrape, ratesBetween, readScrape, type Scrape } from "../lib/scrape.ts";
+import { parseScrape, ratesBetween, readScrape, type Scrape, scrapeUrl } from "../lib/scrape.ts";
 import { inFolder } from "./probes/support.ts";
 
 // As the kubelet of 1.37.2 prints them.
@@ -54,6 +54,13 @@ describe("a scrape", () => {
     }));
 });
 
+test("a URL is not asked where its credentials would go over http, or nothing vouches for it", async () => {
+  const about = { nodeName: "node-1", timeoutMs: 20_000 };
+  const http = await scrapeUrl({ ...about, url: "http://127.0.0.1:1/metrics", tokenFile: "/nonexistent" });
+  assert.match(String(http), /go with https/);
+  assert.match(String(await scrapeUrl({ ...about, url: "https://127.0.0.1:1/metrics" })), /needs --ca-file/);
+});
+
 describe("rates", () => {
   const scrape = (atMs: number, differs: Partial<Scrape> = {}): Scrape => ({
     atMs,
@@ -80,8 +87,15 @@ describe("rates", () => {
     });
   });
 
+  test("a counter that was not there yet was at 0", () => {
+    const fresh = { lists: undefined, gets: undefined, watches: undefined };
+    const rates = ratesBetween(scrape(0, fresh), scrape(2000));
+    assert.deepEqual(rates, { seconds: 2, listsPerSecond: 5, getsPerSecond: 10, drops: 0 });
+  });
+
   test("there are none of one scrape, nor over a restart", () => {
     assert.match(String(ratesBetween(scrape(5), scrape(5))), /no second scrape/);
     assert.match(String(ratesBetween(scrape(0), scrape(5, { gets: 1 }))), /was restarted/);
+    assert.match(String(ratesBetween(scrape(0), scrape(5, { gets: undefined }))), /was restarted/);
   });
 });

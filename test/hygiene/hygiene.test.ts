@@ -3,12 +3,16 @@
 
 import assert from "node:assert/strict";
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { createServer } from "node:https";
+import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { describe, type TestContext, test } from "node:test";
 import { profiles } from "../../lib/exit.ts";
 import { outputs } from "../../lib/format.ts";
 import { canary } from "../../lib/simulator.ts";
-import { age, binary, execute, folder, needs, probe, simulate } from "../support.ts";
+import { makeAuthority, needsOpenssl } from "../certificates.ts";
+import { age, binary, cleanUp, execute, folder, needs, probe, simulate } from "../support.ts";
 
 describe("strace of all", { skip: needs.strace }, () => {
   for (const scenario of ["healthy", "failed-pod", "initializing", "rate-limited", "lost-once", "dead", "http1"]) {
@@ -26,15 +30,54 @@ describe("strace of all", { skip: needs.strace }, () => {
     const args = ["--manifests", manifests, "--node-name", "node-1", "-v", "--output", "json"];
     await assertTraceIsClean(t, simulator.socket, args);
   });
+
+  test("with --metrics URL: that address, and no other", { skip: needsOpenssl }, async (t) => {
+    const simulator = await simulate(t, "healthy");
+    const { port, words } = await serveMetrics(t, (_, response) => answerMetrics(response));
+    const args = ["--expect", simulator.expect.join(","), "--node-name", "node-1", "--samples", "2", "-v", ...words];
+    const printed = await assertTraceIsClean(t, simulator.socket, args, port);
+    assert.match(printed, /over [\d.]+ s of metrics: this kubelet does not count calls, 0 watchers dropped/);
+  });
 });
 
-async function assertTraceIsClean(t: TestContext, socket: string, args: readonly string[]): Promise<void> {
+/** Serves metrics over TLS; the words are the options with which they can be had. */
+async function serveMetrics(
+  t: TestContext,
+  handle: (request: IncomingMessage, response: ServerResponse) => void,
+): Promise<{ port: number; words: readonly string[] }> {
+  const home = folder(t);
+  const authority = makeAuthority(home, "ca");
+  const shown = authority.issue("node", "DNS:node-1");
+  const tokenFile = join(home, "token");
+  writeFileSync(tokenFile, canary);
+  const server = createServer({ cert: readFileSync(shown.certFile), key: readFileSync(shown.keyFile) }, handle);
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  cleanUp(t, () => {
+    server.close();
+    server.closeAllConnections();
+  });
+  const { port } = server.address() as AddressInfo;
+  const url = `https://127.0.0.1:${port}/metrics`;
+  return { port, words: ["--metrics", url, "--ca-file", authority.certFile, "--token-file", tokenFile] };
+}
+
+function answerMetrics(response: ServerResponse): void {
+  response.writeHead(200, { "content-type": "text/plain" }).end("kubelet_pod_watch_events_dropped_total 0\n");
+}
+
+/** @returns What was printed. */
+async function assertTraceIsClean(
+  t: TestContext,
+  socket: string,
+  args: readonly string[],
+  port?: number,
+): Promise<string> {
   const home = folder(t);
   const log = join(home, "strace.log");
   const words = ["-f", "-qq", "-s", "200", "-e", "signal=none", "-e", "trace=%network,%file,%process", "-o", log];
   const cwd = join(home, "cwd");
   mkdirSync(cwd);
-  await execute("strace", [...words, binary, "all", "--socket", socket, ...args], { cwd });
+  const { stdout } = await execute("strace", [...words, binary, "all", "--socket", socket, ...args], { cwd });
 
   const calls = readFileSync(log, "utf8")
     .split("\n")
@@ -50,15 +93,20 @@ async function assertTraceIsClean(t: TestContext, socket: string, args: readonly
   assert.deepEqual(show(processes), []);
 
   const sockets = named("socket", "socketpair").filter(({ rest }) => rest.startsWith("("));
+  const isNetwork = ({ rest }: { readonly rest: string }) =>
+    port !== undefined && rest.startsWith("(AF_INET, SOCK_STREAM");
   assert.ok(
-    sockets.every(({ rest }) => rest.startsWith("(AF_UNIX, SOCK_STREAM")),
+    sockets.every((call) => call.rest.startsWith("(AF_UNIX, SOCK_STREAM") || isNetwork(call)),
     show(sockets).join("\n"),
   );
+  // One for each scrape.
+  assert.equal(sockets.filter(isNetwork).length, port === undefined ? 0 : 2, show(sockets).join("\n"));
   const reached = named("connect", "bind", "listen", "accept4", "sendmsg").filter(({ rest }) => rest.startsWith("("));
   assert.ok(reached.length > 0);
-  const own = `sa_family=AF_UNIX, sun_path="${socket}"`;
+  const own = [`sa_family=AF_UNIX, sun_path="${socket}"`];
+  if (port !== undefined) own.push(`sa_family=AF_INET, sin_port=htons(${port}), sin_addr=inet_addr("127.0.0.1")`);
   assert.ok(
-    reached.every(({ name, rest }) => name === "connect" && rest.includes(own)),
+    reached.every(({ name, rest }) => name === "connect" && own.some((address) => rest.includes(address))),
     show(reached).join("\n"),
   );
 
@@ -87,6 +135,7 @@ async function assertTraceIsClean(t: TestContext, socket: string, args: readonly
   );
   assert.deepEqual(show(changing), []);
   assert.deepEqual(readdirSync(cwd), []);
+  return stdout;
 }
 
 const scenariosWithPods = [
@@ -190,6 +239,57 @@ describe("the environment, arguments and annotations of pods are in no output", 
       });
     });
   }
+});
+
+describe("a token for metrics is in no output, whatever the server does with it", { skip: needsOpenssl }, () => {
+  for (const [what, handle] of [
+    ["takes it", (_, response) => answerMetrics(response)],
+    ["sends it back", (_, response) => response.writeHead(500, canary, { [canary]: canary }).end(canary)],
+    ["sends it back as metrics", (_, response) => response.writeHead(200, { "content-type": canary }).end(canary)],
+    ["sends it elsewhere", (_, response) => response.writeHead(307, { location: `http://${canary}/` }).end()],
+    ["breaks off", (_, response) => response.destroy()],
+  ] as readonly (readonly [string, Parameters<typeof serveMetrics>[1]])[]) {
+    test(what, async (t) => {
+      const { socket } = await simulate(t, "healthy");
+      const sent: (string | undefined)[] = [];
+      const { words } = await serveMetrics(t, (request, response) => {
+        sent.push(request.headers.authorization);
+        handle(request, response);
+      });
+      const common = ["rate-limit", "--socket", socket, "--node-name", "node-1", ...words, "-v"];
+      for (const args of [
+        ...outputs.map((output) => [...common, "--output", output]),
+        ...profiles.map((profile) => [...common, "--profile", profile]),
+        // Wrong usage too.
+        [...common, "--key-file", "/key"],
+      ]) {
+        const { stdout, stderr } = await probe(args, { env: { KUBELET_PROBE_TIMEOUT: "20s" } });
+        assert.notEqual(stdout, "");
+        assert.ok(!`${stdout}${stderr}`.includes(canary), `${args.join(" ")}: ${stdout}${stderr}`);
+      }
+      assert.ok(sent.length >= outputs.length + profiles.length);
+      assert.deepEqual(new Set(sent), new Set([`Bearer ${canary}`]));
+    });
+  }
+});
+
+test("no variable makes a certificate be taken that --ca-file does not vouch for", {
+  skip: needsOpenssl,
+}, async (t) => {
+  const { socket } = await simulate(t, "healthy");
+  const { words } = await serveMetrics(t, (_, response) => answerMetrics(response));
+  const trusted = words[words.indexOf("--ca-file") + 1]!;
+  const { certFile: other } = makeAuthority(folder(t), "other");
+  const env = {
+    NODE_TLS_REJECT_UNAUTHORIZED: "0",
+    NODE_EXTRA_CA_CERTS: trusted,
+    SSL_CERT_FILE: trusted,
+    NODE_USE_SYSTEM_CA: "1",
+  };
+  const common = ["rate-limit", "--socket", socket, "--node-name", "node-1", "-v", "--timeout", "20s"];
+  const told = await probe([...common, ...words, "--ca-file", other], { env });
+  assert.match(told.stdout, /: the server's certificate is not signed by one of --ca-file \([A-Z_]+\)$/m);
+  assert.match((await probe([...common, ...words])).stdout, /^ {2}over [\d.]+ s of metrics: /m);
 });
 
 // Controls but the line's end, separators of lines, marks of direction, and what is not drawn.
