@@ -5,9 +5,6 @@ import { Fault } from "./fault.ts";
 import type { MetricsRequest } from "./fetch_metrics.ts";
 import { urlMisuse } from "./metrics_url.ts";
 
-// Baked in by the build.
-declare const __KP_FETCH_METRICS__: string;
-
 /** The counters of one scrape; a kubelet of 1.36 has only the last. */
 export interface Scrape {
   /** When the file was last written or the answer began, ms since the epoch. */
@@ -63,16 +60,12 @@ export async function scrapeUrl(request: MetricsRequest): Promise<Scrape | strin
   // The command line was asked before; who uses the library was not.
   const misuse = urlMisuse(request.url, request);
   if (misuse !== undefined) return misuse;
-  const { fetchMetrics } = await loadFetchMetrics();
+  // In the binary a file beside the bundle; scripts/flags.mjs says why.
+  const { fetchMetrics } = await import("./fetch_metrics.ts");
   const answer = await fetchMetrics(request);
   if (typeof answer === "string") return answer;
   const scrape = { atMs: answer.atMs, ...parseScrape(answer.text) };
   return isEmpty(scrape) ? `the answer has ${noMetric}` : scrape;
-}
-
-/** In the binary a file beside the bundle; scripts/flags.mjs says why. */
-function loadFetchMetrics(): Promise<typeof import("./fetch_metrics.ts")> {
-  return typeof __KP_FETCH_METRICS__ === "string" ? import(__KP_FETCH_METRICS__) : import("./fetch_metrics.ts");
 }
 
 const noMetric = `no metric of the Pods API, such as ${counters.lists}`;
