@@ -3,7 +3,16 @@
 
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
-import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 import { describe, test } from "node:test";
 import { execute, folder, probe, root, simulate } from "../support.ts";
@@ -49,34 +58,71 @@ test("two builds in two places give the same bytes", async (t) => {
   assert.equal(sums[0], sums[1]);
 });
 
-describe("the library on npm", () => {
-  test("has JavaScript and declarations, imports what it depends on, and lists pods", async (t) => {
-    const made = await execute(node, [join(root, "scripts/npm.mjs")], { boundMs: 300_000 });
-    assert.equal(made.status, 0, made.stderr);
-    const packed = join(root, "dist/npm");
-    const { dependencies, exports } = JSON.parse(readFileSync(join(packed, "package.json"), "utf8"));
-    for (const path of Object.values(exports["."] as Record<string, string>))
-      assert.ok(existsSync(join(packed, path)), path);
+// What npm is run with: the machine's own Node, 20 in CI, and not the newer one of the tests.
+const outside = (process.env.PATH ?? "").split(":").filter((path) => path !== join(root, "node_modules", ".bin"));
+const machine = { env: { PATH: outside.join(":") }, boundMs: 300_000 };
 
-    // As npm would lay it out.
-    const home = folder(t);
-    const modules = join(home, "node_modules");
-    mkdirSync(modules);
-    cpSync(packed, join(modules, manifest.name), { recursive: true });
-    for (const name of Object.keys(dependencies)) symlinkSync(join(root, "node_modules", name), join(modules, name));
-    writeFileSync(join(home, "package.json"), '{ "type": "module" }');
-    const { socket } = await simulate(t, "healthy");
-    writeFileSync(
-      join(home, "main.js"),
-      `import { createPodsClient } from "${manifest.name}";
-const client = createPodsClient({ socket: ${JSON.stringify(socket)}, timeoutMs: 5000 });
-console.log((await client.list()).pods.length);
+test("the library on npm: packed, it has types that hold and lists pods on the machine's own Node", async (t) => {
+  const made = await execute(node, [join(root, "scripts/npm.mjs")], { boundMs: 300_000 });
+  assert.equal(made.status, 0, made.stderr);
+  const { dependencies } = JSON.parse(readFileSync(join(root, "dist/npm/package.json"), "utf8"));
+
+  // What `npm publish dist/npm` sends, laid out as npm would; a registry may not be there.
+  const home = folder(t);
+  const modules = join(home, "node_modules");
+  mkdirSync(join(modules, "@types"), { recursive: true });
+  const packed = await execute(
+    "npm",
+    ["pack", "--silent", `--pack-destination=${home}`, join(root, "dist/npm")],
+    machine,
+  );
+  assert.equal(packed.status, 0, packed.stderr);
+  assert.equal(tool("tar", ["-xzf", join(home, packed.stdout.trim()), "-C", home]).status, 0);
+  renameSync(join(home, "package"), join(modules, manifest.name));
+  for (const name of [...Object.keys(dependencies), "@types/node"]) {
+    symlinkSync(join(root, "node_modules", name), join(modules, name));
+  }
+  writeFileSync(join(home, "package.json"), '{ "type": "module" }');
+  const { socket } = await simulate(t, "healthy");
+  writeFileSync(
+    join(home, "main.ts"),
+    `import { checks, createPodsClient, type Pod, run } from "${manifest.name}";
+const socket = ${JSON.stringify(socket)};
+const client = createPodsClient({ socket, timeoutMs: 5000 });
+const { pods } = await client.list();
+const names: string[] = pods.map((pod: Pod) => pod.name);
 client.close();
+// @ts-expect-error: types that are not found would let this pass
+client.nothing;
+// Of what is loaded on demand.
+const check = checks.find(({ name }) => name === "rate-limit")!;
+const options = { samples: 1, burst: 1, interval: 200, metrics: ["http://127.0.0.1:1/metrics"] };
+const report = await run({ name: check.name, runs: [{ check, options }], socket, nodeName: "n", timeoutMs: 5000 });
+console.log(names.length, report.code, report.checks[0]?.details.some((line) => line.endsWith(": ECONNREFUSED")));
 `,
-    );
-    const ended = await execute(node, [join(home, "main.js")]);
-    assert.equal(ended.stdout, "10\n", ended.stderr);
+  );
+  const words = ["--strict", "--module", "nodenext", "--target", "es2023", "--lib", "es2024", "--types", "node"];
+  const compiled = await execute(join(root, "node_modules/.bin/tsc"), [...words, "main.ts"], { cwd: home, ...machine });
+  assert.equal(compiled.stdout + compiled.stderr, "");
+  for (const [command, env] of [
+    ["node", machine.env],
+    [node, {}],
+  ] as const) {
+    const ended = await execute(command, [join(home, "main.js")], { env });
+    assert.equal(ended.stdout, "10 RateLimitHeadroom true\n", ended.stderr);
+  }
+});
+
+// Offline: what JSR would refuse is found before anything is sent.
+test("the library on JSR: it would be taken as it is", async () => {
+  const words = ["publish", "--dry-run", "--allow-dirty", "--quiet"];
+  const { status, stdout, stderr } = await execute(join(root, "node_modules/.bin/deno"), words, {
+    cwd: root,
+    env: { NO_COLOR: "1" },
+    boundMs: 300_000,
   });
+  assert.equal(status, 0, stderr);
+  assert.doesNotMatch(stdout + stderr, /^(warning|error)\[/m);
 });
 
 describe("documents", () => {
