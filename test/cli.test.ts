@@ -153,6 +153,19 @@ describe("every option of every check", () => {
     samples: "2",
     interval: "1s",
     metrics: "/a,/b",
+    tokenFile: "/t",
+    caFile: "/ca",
+    certFile: "/c",
+    keyFile: "/k",
+  };
+  const url = ["--metrics", "https://127.0.0.1:10250/metrics"];
+  // What some go with.
+  const companions: Readonly<Record<string, readonly string[]>> = {
+    for: ["--profile", "kube"],
+    tokenFile: [...url, "--ca-file", "/ca"],
+    caFile: url,
+    certFile: [...url, "--ca-file", "/ca", "--key-file", "/k"],
+    keyFile: [...url, "--ca-file", "/ca", "--cert-file", "/c"],
   };
   const withOptions: readonly (readonly [string, ReturnType<typeof optionsOf>])[] = [
     ...checks.map((check) => [check.name, optionsOf(check)] as const),
@@ -163,8 +176,7 @@ describe("every option of every check", () => {
     for (const key of Object.keys(entries)) {
       const { value, short } = notes(entries[key]!);
       const option = optionName(key);
-      // --for goes with the profile kube.
-      const before = key === "for" ? [name, "--profile", "kube"] : [name];
+      const before = [name, ...(companions[key] ?? [])];
       const valuesOf = (planned: RunPlan) => planned.run.runs[0]!.options as Readonly<Record<string, unknown>>;
 
       test(`${name} ${option}: both forms, the variable, and the command line wins`, () => {
