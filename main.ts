@@ -11,6 +11,8 @@ import { checks } from "./probes/list.ts";
 
 // Baked in by the build.
 declare const __KP_SIMULATOR__: string;
+// There in the binary, which is compiled with --expose-gc.
+declare const gc: (() => void) | undefined;
 
 // A deadline ends the calls; this much later the process ends whatever holds it up.
 const graceMs = 50;
@@ -103,7 +105,6 @@ function onReceived(bytes: number): void {
   uncollected += bytes;
   if (uncollected < collectBytes) return;
   uncollected = 0;
-  // There in the binary, which is compiled with --expose-gc.
   if (typeof gc === "function") gc();
 }
 

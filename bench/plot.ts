@@ -21,7 +21,7 @@ export interface Panel {
 
 const width = 400;
 const height = 300;
-const margin = { top: 36, right: 16, bottom: 48, left: 56 };
+const margin = { top: 36, right: 24, bottom: 48, left: 56 };
 const legendHeight = 28;
 
 /** Panels side by side over the same x axis, and one legend. */
