@@ -41,6 +41,7 @@ export function parseArguments<T extends OptionEntries>(
 ): Arguments<T> {
   const given = readWords(entries, words);
   for (const key in entries) {
+    if (notes(entries[key]!).noVariable) continue;
     const from = variableName(key);
     const text = environment[from];
     if (text !== undefined && text !== "" && !given.has(key)) given.set(key, { text, from });

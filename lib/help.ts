@@ -68,10 +68,11 @@ ${optionLines(optionsOfAll(checks))}
 export function optionLines(entries: OptionEntries): string {
   return Object.keys(entries)
     .map((key) => {
-      const { value, short, fallback, description } = notes(entries[key]!);
+      const { value, short, fallback, description, noVariable } = notes(entries[key]!);
       const forms = [...(short === undefined ? [] : [`-${short}`]), optionName(key)].join(", ");
       const standard = fallback === undefined || fallback === "" ? "" : ` (default: ${fallback})`;
-      return `  ${forms}${value === undefined ? "" : ` ${value}`}\n      ${description}${standard} [${variableName(key)}]`;
+      const variable = noVariable ? "" : ` [${variableName(key)}]`;
+      return `  ${forms}${value === undefined ? "" : ` ${value}`}\n      ${description}${standard}${variable}`;
     })
     .join("\n");
 }

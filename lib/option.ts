@@ -16,6 +16,8 @@ export interface OptionNotes {
   readonly list?: boolean | undefined;
   /** Only taken where the check is run by itself, not in `all`. */
   readonly alone?: boolean | undefined;
+  /** Only taken from the command line: a variable that tells probes where to read must not tell others where to write. */
+  readonly noVariable?: boolean | undefined;
   /** What stands for it where it is not given. */
   readonly fallback?: string | undefined;
 }

@@ -1,6 +1,7 @@
 // The command `simulate`: serves a scenario until it is told to stop. Loaded only when asked for.
 
-import { mkdirSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { connect } from "node:net";
 import { join } from "node:path";
 import { parseArguments } from "./arguments.ts";
 import { Fault } from "./fault.ts";
@@ -21,7 +22,11 @@ import { scenarios, startSimulator } from "./simulator.ts";
 export { scenarios, startSimulator } from "./simulator.ts";
 
 const options = {
-  socket: option(...absolutePath, { value: "PATH", description: "where to serve; an old socket there is replaced" }),
+  socket: option(...absolutePath, {
+    value: "PATH",
+    noVariable: true,
+    description: "where to serve; a socket there that nobody serves any more is replaced",
+  }),
   scenario: optionWithDefault(...oneOf(...scenarios.map(({ name }) => name)), {
     value: "NAME",
     fallback: "healthy",
@@ -45,7 +50,8 @@ const options = {
   podBytes: option(...wholeNumber(0, 1 << 20), { value: "BYTES", description: "pads every pod to about this size" }),
   manifests: option(...absolutePath, {
     value: "DIR",
-    description: "writes the manifests of the static pods into this folder first",
+    noVariable: true,
+    description: "writes the manifests of the static pods into this folder first; what is there stays",
   }),
   list: flag("prints the scenarios, each with the code a probe meets"),
 };
@@ -91,6 +97,10 @@ export async function simulate(
   const { values } = parseArguments(options, words, environment);
   if (values.list) return end(`${scenarioLines()}\n`, 0);
   if (values.socket === undefined) throw new Fault("BadUsage", "Option --socket is missing: simulate --socket PATH");
+  if (await isServed(values.socket)) {
+    const accepted = "accepted is a free path or a socket whose server is gone";
+    throw new Fault("BadUsage", `Cannot serve on ${values.socket}: somebody serves there, ${accepted}`);
+  }
   const simulator = await startSimulator({
     socket: values.socket,
     scenario: values.scenario,
@@ -99,9 +109,11 @@ export async function simulate(
     pods: values.pods,
     ...(values.podBytes === undefined ? {} : { podBytes: values.podBytes }),
   });
-  if (values.manifests !== undefined) {
-    mkdirSync(values.manifests, { recursive: true });
-    for (const [file, text] of Object.entries(simulator.manifests)) writeFileSync(join(values.manifests, file), text);
+  try {
+    if (values.manifests !== undefined) writeManifests(values.manifests, simulator.manifests);
+  } catch (error) {
+    await simulator.close();
+    throw error;
   }
   for (const signal of ["SIGTERM", "SIGINT", "SIGHUP"] as const) {
     process.removeAllListeners(signal);
@@ -110,4 +122,32 @@ export async function simulate(
   process.stdout.write(
     `serving unix://${simulator.socket} as ${values.scenario}; expect ${simulator.expect.join(",")}\n`,
   );
+}
+
+/** A kubelet's socket may be named by mistake, and nothing would tell that kubelet that it has lost it. */
+function isServed(path: string): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect({ path });
+    socket.once("connect", () => {
+      socket.destroy();
+      resolve(true);
+    });
+    // A listen queue that is full is somebody's too.
+    socket.once("error", ({ code }: NodeJS.ErrnoException) => resolve(code === "EAGAIN"));
+  });
+}
+
+/** What is there may be the manifests of the node itself. @throws Fault BadUsage */
+function writeManifests(folder: string, manifests: Readonly<Record<string, string>>): void {
+  try {
+    mkdirSync(folder, { recursive: true });
+    for (const [file, text] of Object.entries(manifests)) {
+      const path = join(folder, file);
+      if (!existsSync(path)) writeFileSync(path, text, { flag: "wx" });
+      else if (readFileSync(path, "utf8") !== text) throw new Error(`another ${file} is there, and stays`);
+    }
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error);
+    throw new Fault("BadUsage", `Cannot write the manifests into ${folder}: ${why}; accepted is a folder for them`);
+  }
 }

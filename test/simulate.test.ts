@@ -1,10 +1,13 @@
 // What the command says; that it serves is shown with the built binary.
 
 import assert from "node:assert/strict";
+import { existsSync, lstatSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { describe, test } from "node:test";
 import { Fault } from "../lib/fault.ts";
 import { simulate, simulateHelp } from "../lib/simulate.ts";
 import { scenarios } from "../lib/simulator.ts";
+import { inFolder, withSimulator } from "./probes/support.ts";
 
 async function endOf(words: readonly string[], environment = {}): Promise<readonly [string, number]> {
   let end: readonly [string, number] | undefined;
@@ -69,4 +72,39 @@ describe("simulate", () => {
     assert.match(await refused(["--socket", `/${"x".repeat(200)}`]), /^Cannot serve on \/x+: the path needs 201 bytes/);
     assert.match(await refused(["--socket", "/"]), /^Cannot serve on \/: a folder is there/);
   });
+
+  // What a node's environment tells its probes to read is what must not be written to.
+  test("takes neither path from the environment", async () => {
+    const environment = { KUBELET_PROBE_SOCKET: "/nonexistent/s", KUBELET_PROBE_MANIFESTS: "/nonexistent/m" };
+    assert.equal(await refused([], environment), "Option --socket is missing: simulate --socket PATH");
+    assert.doesNotMatch(simulateHelp(), /KUBELET_PROBE_(SOCKET|MANIFESTS)/);
+    await inFolder(async (folder) => {
+      const manifests = join(folder, "m");
+      const ended = await refused(["--socket", folder], { KUBELET_PROBE_MANIFESTS: manifests });
+      assert.match(ended, /a folder is there/);
+      assert.ok(!existsSync(manifests));
+    });
+  });
+
+  test("a socket that somebody serves is left alone", () =>
+    withSimulator("healthy", async ({ socket }) => {
+      const before = lstatSync(socket).ino;
+      assert.match(
+        await refused(["--socket", socket]),
+        /^Cannot serve on .*: somebody serves there, accepted is a free /,
+      );
+      assert.equal(lstatSync(socket).ino, before);
+    }));
+
+  test("a manifest that is there already is left alone, and nothing is served", () =>
+    inFolder(async (folder) => {
+      const [socket, own] = [join(folder, "s.sock"), join(folder, "etcd.yaml")];
+      writeFileSync(own, "precious");
+      assert.match(
+        await refused(["--socket", socket, "--manifests", folder]),
+        /^Cannot write the manifests into .*: another etcd.yaml is there, and stays; accepted is /,
+      );
+      assert.equal(readFileSync(own, "utf8"), "precious");
+      assert.ok(!existsSync(socket));
+    }));
 });
