@@ -1,5 +1,5 @@
 import { constants, type Stats } from "node:fs";
-import { open, readdir, stat } from "node:fs/promises";
+import { lstat, open, readdir, stat } from "node:fs/promises";
 import { Fault } from "./fault.ts";
 import { type Reading, readManifest } from "./manifests/manifest.ts";
 import type { Tick } from "./manifests/value.ts";
@@ -108,7 +108,8 @@ async function readAll(path: string, nodeName: string, { signal, deadline }: Rea
   }
   if (status.isFile()) {
     const file = root.slice(root.lastIndexOf("/") + 1);
-    return conclude(path, [await readFile(Buffer.from(root), file, status, node, tick)]);
+    const reading = await readFile(Buffer.from(root), file, status, node, tick);
+    return reading === null ? { path, absent: true, pods: [], files: [] } : conclude(path, [reading]);
   }
   if (!status.isDirectory()) throw new Fault("ManifestsUnreadable", "the path is neither a folder nor a file");
 
@@ -145,7 +146,18 @@ interface FileReading extends Reading {
 
 const nothing = { pod: null, furtherDocuments: false, modifiedMs: 0 } as const;
 
-/** Reads what a folder's entry leads to; null for an empty folder, which nobody meant to be read. */
+/** What no user finds, the kubelet no more than this one, and so passes over. */
+const deadEnds: Readonly<Record<string, string>> = {
+  ENOENT: "a link to nothing",
+  ENOTDIR: "a link to nothing",
+  ENAMETOOLONG: "a link to nothing",
+  ELOOP: "a link that leads in a circle",
+};
+
+/**
+ * Reads what a folder's entry leads to; null for an empty folder, which nobody meant to be read, and for what is gone
+ * since the folder was listed, as an editor's own files are.
+ */
 async function readEntry(full: Buffer, file: string, node: string, tick: Tick): Promise<FileReading | null> {
   try {
     const status = await stat(full);
@@ -160,9 +172,16 @@ async function readEntry(full: Buffer, file: string, node: string, tick: Tick): 
   } catch (error) {
     if (error instanceof Fault) throw error;
     const code = errorCode(error);
-    const reason = code === "ENOENT" ? "a link to nothing" : `cannot be looked at (${code})`;
-    return { ...nothing, file, verdict: "ignored", reason };
+    const reason = deadEnds[code] ?? `cannot be looked at (${code})`;
+    return (await isGone(full)) ? null : { ...nothing, file, verdict: "ignored", reason };
   }
+}
+
+async function isGone(full: Buffer): Promise<boolean> {
+  return lstat(full).then(
+    () => false,
+    (error) => errorCode(error) === "ENOENT",
+  );
 }
 
 async function readFile(
@@ -171,10 +190,11 @@ async function readFile(
   { size, mtimeMs: modifiedMs }: Stats,
   node: string,
   tick: Tick,
-): Promise<FileReading> {
+): Promise<FileReading | null> {
   if (size >= tooLarge) return { ...nothing, file, modifiedMs, verdict: "ignored", reason: largeReason };
   // Should the file have become a FIFO since it was looked at, opening it must not hang.
   const handle = await open(full, constants.O_RDONLY | constants.O_NONBLOCK).catch(errorCode);
+  if (handle === "ENOENT") return null; // gone since it was looked at
   if (typeof handle === "string") {
     return { ...nothing, file, verdict: "ignored", reason: `cannot be opened by this user (${handle})` };
   }

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { readFileSync } from "node:fs";
+import { readFileSync, rmSync } from "node:fs";
 import { chmod, mkdir, mkdtemp, readdir, rm, stat, symlink, utimes, writeFile } from "node:fs/promises";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
@@ -9,6 +9,7 @@ import { after, before, describe, test } from "node:test";
 import { Fault } from "../lib/fault.ts";
 import { readManifest } from "../lib/manifests/manifest.ts";
 import { type Manifests, readManifests } from "../lib/manifests.ts";
+import { isUnread } from "../lib/node_manifests.ts";
 import { everyManifest } from "./manifests/generate.ts";
 
 const cases = resolve(import.meta.dirname, "cases");
@@ -172,6 +173,8 @@ describe("what a folder holds", () => {
     await symlink(join(elsewhere, "x.yaml"), join(path, "link"));
     await symlink(join(elsewhere, "none"), join(path, "dangling"));
     await symlink("loop", join(path, "loop"));
+    await symlink(join(elsewhere, "x.yaml", "none"), join(path, "notdir"));
+    await symlink("x".repeat(300), join(path, "toolong"));
     await symlink(elsewhere, join(path, "folder"));
     const found = await readManifests(path, "cp-1");
     assert.deepEqual(verdicts(found), [
@@ -179,9 +182,29 @@ describe("what a folder holds", () => {
       "folder ignored null",
       "link pod default/x-cp-1",
       "loop ignored null",
+      "notdir ignored null",
+      "toolong ignored null",
     ]);
-    assert.equal(found.files[0]?.reason, "a link to nothing");
-    assert.match(found.files[3]?.reason ?? "", /ELOOP/);
+    for (const at of [0, 4, 5]) assert.equal(found.files[at]?.reason, "a link to nothing");
+    assert.equal(found.files[3]?.reason, "a link that leads in a circle");
+    // Nobody could read them, so there is nothing in them that only root may see.
+    assert.deepEqual(found.files.filter(isUnread), []);
+  });
+
+  // An editor's own files come and go while a folder is read: they are no links to nothing.
+  test("what is gone since the folder was listed is not there", async () => {
+    const path = await folder({ "x.yaml": pod("x"), y: pod("y") });
+    const { signal } = new AbortController();
+    // It is looked at before the folder is listed, and then before each entry.
+    let looks = 0;
+    Object.defineProperty(signal, "aborted", {
+      get() {
+        if (++looks === 2) rmSync(join(path, "y"));
+        return false;
+      },
+    });
+    assert.deepEqual(verdicts(await readManifests(path, "cp-1", { signal })), ["x.yaml pod default/x-cp-1"]);
+    assert.ok(looks > 2);
   });
 
   test("FIFOs and sockets are not opened", {
