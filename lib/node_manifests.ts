@@ -101,15 +101,14 @@ export function isBroken({ verdict, reason }: ManifestFile): boolean {
 }
 
 /**
- * When the file of a pod last changed, or was put where it is: a file that was moved keeps its time of change, and so
- * does the target of a link.
+ * When the file of a pod last changed, or was put where it is. That is its ctime, and a link's own: the mtime stays when a
+ * file is moved, and can be set to anything, to a year that is yet to come as well.
  * @returns ms since the epoch.
  */
 export function changedMs({ path }: Manifests, { file, modifiedMs }: ManifestPod): number {
   try {
     const at = statSync(path).isDirectory() ? join(path, file) : path;
-    const [link, target] = [lstatSync(at), statSync(at)];
-    return Math.max(modifiedMs, link.mtimeMs, link.ctimeMs, target.ctimeMs);
+    return Math.max(lstatSync(at).ctimeMs, statSync(at).ctimeMs);
   } catch {
     // Gone since it was read.
     return modifiedMs;

@@ -62,6 +62,20 @@ export function alerts({ start, end, inside }: Range, value: number): boolean {
   return (value >= start && value <= end) === inside;
 }
 
+/** How many more of something a range of counts asks for: 0 where there are enough, or where fewer would do. */
+export function shortfall(range: Range, count: number): number {
+  const { start, end, inside } = range;
+  if (!alerts(range, count)) return 0;
+  if (!inside) return Math.max(0, Math.ceil(start) - count);
+  // Below a range that begins above zero, fewer would do.
+  return start > 0 || end === Number.POSITIVE_INFINITY ? 0 : Math.floor(end) + 1 - count;
+}
+
+/** What a range of counts asks for, behind "demanded are". */
+export function demand({ text, inside }: Range): string {
+  return inside ? `numbers outside of ${text.slice(1)}` : text;
+}
+
 /** The ranges of one metric; each may be missing. */
 export interface Thresholds {
   readonly warning?: Range | undefined;

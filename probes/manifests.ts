@@ -11,7 +11,7 @@ import {
 } from "../lib/node_manifests.ts";
 import { option, range } from "../lib/option.ts";
 import { isStatic } from "../lib/pod.ts";
-import { alerts, type Range } from "../lib/range.ts";
+import { alerts, demand, type Range, shortfall } from "../lib/range.ts";
 
 /** What the kubelet makes of the static pod manifests, file by file. */
 export const manifests = defineCheck({
@@ -115,13 +115,13 @@ function twinsOf({ pods }: Manifests): Map<string, string> {
 
 function wrongCount({ pods, absent, path }: Manifests, wanted: Range | undefined): Finding[] {
   if (wanted === undefined || !alerts(wanted, pods.length)) return [];
-  const demand = `demanded are ${wanted.text}`;
+  const demanded = `demanded are ${demand(wanted)}`;
   if (absent) {
-    const message = `${path} does not exist, so there are no pods: ${demand}`;
+    const message = `${path} does not exist, so there are no pods: ${demanded}`;
     return [{ code: "ManifestsUnreadable", status: "CRITICAL", subject: "", message }];
   }
-  const code = pods.length < wanted.start ? "StaticPodMissing" : "StaticPodUnexpected";
-  return [{ code, subject: "", message: `the manifests give ${pods.length} pods, ${demand}` }];
+  const code = shortfall(wanted, pods.length) > 0 ? "StaticPodMissing" : "StaticPodUnexpected";
+  return [{ code, subject: "", message: `the manifests give ${pods.length} pods, ${demanded}` }];
 }
 
 function summaryOf({ path, absent, pods, files }: Manifests, hint: string): string {

@@ -18,7 +18,7 @@ import {
 } from "../lib/node_manifests.ts";
 import { duration, listOf, oneOf, option, optionWithDefault, range } from "../lib/option.ts";
 import { isStatic, type Pod } from "../lib/pod.ts";
-import { alerts, type Range } from "../lib/range.ts";
+import { alerts, demand, type Range, shortfall } from "../lib/range.ts";
 
 // Beside the scan period: how long the kubelet may take from reading a manifest to listing its pod.
 const takeUpMs = 10_000;
@@ -83,25 +83,29 @@ export const staticPods = defineCheck({
       ...(found === undefined ? [] : unreadFiles(found.manifests)),
       ...broken(view, options.ignore ?? []),
       ...unexpected(view, context, found),
-      ...wrongCount(pods, options.expectCount, context),
+      ...wrongCount(view, options.expectCount, context),
     ];
 
     const count = (code: Finding["code"]) => findings.filter((finding) => finding.code === code).length;
+    // Of a number that is demanded, all that are short of it, and not twice those that are missing by name.
+    const short = options.expectCount === undefined ? 0 : shortfall(options.expectCount, view.listed.size);
+    const named = view.expected === undefined ? 0 : view.expected.size - view.judged.length;
     const [missingCount, failed, notReady] = [
-      count("StaticPodMissing"),
+      Math.max(short, named),
       count("StaticPodFailed"),
       count("StaticPodNotReady"),
     ];
-    const expected = view.expected?.size ?? pods.length;
+    const expected = view.expected?.size ?? view.listed.size + short;
     const present = view.judged.length;
+    const readyCount = present - failed - notReady;
     return {
-      summary: summaryOf(expected, present, found),
+      summary: summaryOf(expected, readyCount, view.listed.size, found),
       findings,
       metrics: [
         { name: "unhealthy", value: missingCount + failed + notReady, unit: "", min: 0 },
         { name: "expected", value: expected, unit: "", min: 0 },
         { name: "present", value: present, unit: "", min: 0 },
-        { name: "ready", value: present - failed - notReady, unit: "", min: 0 },
+        { name: "ready", value: readyCount, unit: "", min: 0 },
         { name: "missing", value: missingCount, unit: "", min: 0 },
         { name: "failed", value: failed, unit: "", min: 0 },
         { name: "not_ready", value: notReady, unit: "", min: 0 },
@@ -139,6 +143,11 @@ interface View {
   readonly files: readonly ManifestFile[];
   /** Files with a pod that the kubelet does not run, and that nothing else supplies. */
   readonly refusedFiles: readonly ManifestFile[];
+}
+
+/** An age far below zero is that of a clock which was set back since, and excuses nothing for as long as that was. */
+function isRecent(ageMs: number, withinMs: number): boolean {
+  return Math.abs(ageMs) < withinMs;
 }
 
 function keyOf(pod: { readonly namespace: string; readonly name: string }): string {
@@ -221,10 +230,10 @@ function missing(
         const files = `${pod.file} and ${twin.file}`;
         return finding(`: two manifests share the uid ${pod.uid} (${files}), and one of them is lost`);
       }
-      if (ageMs !== undefined && ageMs < found!.source.scanMs + takeUpMs) {
+      if (ageMs !== undefined && isRecent(ageMs, found!.source.scanMs + takeUpMs)) {
         return finding(` yet: its manifest changed ${formatDuration(Math.max(0, ageMs))} ago`, "WARNING");
       }
-      if (servedMs < takeUpMs) {
+      if (isRecent(servedMs, takeUpMs)) {
         // Before 1.37 the kubelet answers with what it has read so far.
         return finding(` yet: it has served for ${formatDuration(Math.max(0, servedMs))} only`, "WARNING");
       }
@@ -296,7 +305,7 @@ function stale({ judged, manifestOf }: View, { nowMs }: Context, { source, manif
   return judged.flatMap((pod) => {
     const manifest = manifestOf.get(keyOf(pod));
     if (manifest === undefined || manifest.images.join(" ") === pod.images.join(" ")) return [];
-    if (nowMs - changedMs(manifests, manifest) < source.scanMs + takeUpMs) return [];
+    if (isRecent(nowMs - changedMs(manifests, manifest), source.scanMs + takeUpMs)) return [];
     const other = pod.images.find((image) => !manifest.images.includes(image)) ?? pod.images[0] ?? "no image";
     return [
       {
@@ -320,14 +329,16 @@ function touched({ judged, manifestOf }: View, { source }: FoundManifests): stri
 }
 
 function unexpected(view: View, context: Context, found: FoundManifests | undefined): Finding[] {
-  const { listed, expected } = view;
+  const { listed, expected, manifestOf } = view;
   if (expected === undefined) return [];
   const renamed = new Set(otherNames(view, context.nodeName)?.names.values());
   const hint = found === undefined ? "" : otherFolderHint(found);
   return (
     [...listed]
       // A pod of a URL is explained by no manifest, and one under another node's name is told of as missing.
-      .filter(([name, pod]) => pod.source === "file" && !expected.has(name) && !renamed.has(name))
+      .filter(
+        ([name, pod]) => pod.source === "file" && !expected.has(name) && !manifestOf.has(name) && !renamed.has(name),
+      )
       .map(([name]) => ({
         code: "StaticPodUnexpected",
         subject: name,
@@ -336,27 +347,27 @@ function unexpected(view: View, context: Context, found: FoundManifests | undefi
   );
 }
 
-function wrongCount(pods: readonly Pod[], wanted: Range | undefined, context: Context): Finding[] {
-  if (wanted === undefined || !alerts(wanted, pods.length)) return [];
-  const tooFew = pods.length < wanted.start;
-  const servedMs = Math.max(0, context.nowMs - context.socket().bornMs);
+function wrongCount({ listed }: View, wanted: Range | undefined, context: Context): Finding[] {
+  if (wanted === undefined || !alerts(wanted, listed.size)) return [];
+  const tooFew = shortfall(wanted, listed.size) > 0;
+  const servedMs = context.nowMs - context.socket().bornMs;
   // Before 1.37 the kubelet answers with what it has read so far.
-  const young = tooFew && servedMs < takeUpMs;
-  const message = `${pods.length} static pods are listed, demanded are ${wanted.text}`;
+  const young = tooFew && isRecent(servedMs, takeUpMs);
+  const message = `${listed.size} static pods are listed, demanded are ${demand(wanted)}`;
   return [
     {
       code: tooFew ? "StaticPodMissing" : "StaticPodUnexpected",
       status: young ? "WARNING" : undefined,
       subject: "",
-      message: young ? `${message}; it has served for ${formatDuration(servedMs)} only` : message,
+      message: young ? `${message}; it has served for ${formatDuration(Math.max(0, servedMs))} only` : message,
     },
   ];
 }
 
-function summaryOf(expected: number, present: number, found: FoundManifests | undefined): string {
+function summaryOf(expected: number, ready: number, listed: number, found: FoundManifests | undefined): string {
   if (found?.manifests.absent && expected === 0) {
     return `no static pods expected: ${found.manifests.path} does not exist${otherFolderHint(found)}`;
   }
-  if (expected === 0) return "no static pods expected, and none there";
-  return `${present} of ${expected} static pods run and are ready`;
+  if (expected === 0) return `no static pods expected, and ${listed === 0 ? "none" : listed} there`;
+  return `${ready} of ${expected} static pods run and are ready`;
 }

@@ -4,7 +4,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import fc from "fast-check";
-import { alerts, evaluate, parseRange } from "../lib/range.ts";
+import { alerts, demand, evaluate, parseRange, shortfall } from "../lib/range.ts";
 
 function read(text: string) {
   const range = parseRange(text);
@@ -129,5 +129,29 @@ describe("warning and critical together", () => {
   });
   test("critical does not need warning to alert", () => {
     assert.equal(evaluate({ warning: read("30"), critical: read("20") }, 25), "CRITICAL");
+  });
+});
+
+describe("a number that is demanded", () => {
+  const short = (text: string, count: number) => shortfall(parseRange(text)!, count);
+  test("how many are lacking", () => {
+    assert.deepEqual(
+      [0, 3, 4, 5].map((count) => short("4:", count)),
+      [4, 1, 0, 0],
+    );
+    assert.deepEqual([short("2:3", 1), short("2:3", 4), short("3.5:", 3), short("4", 5)], [1, 0, 1, 0]);
+  });
+  test("inside: more than its end would do, unless fewer than its start or nothing would", () => {
+    assert.deepEqual(
+      [0, 3, 4].map((count) => short("@3", count)),
+      [4, 1, 0],
+    );
+    assert.deepEqual([short("@~:3.5", 2), short("@2:3", 2), short("@5:", 7)], [2, 0, 0]);
+  });
+  test("in words", () => {
+    assert.deepEqual(
+      ["4:", "@0:3"].map((text) => demand(parseRange(text)!)),
+      ["4:", "numbers outside of 0:3"],
+    );
   });
 });

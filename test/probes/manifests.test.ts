@@ -163,6 +163,9 @@ describe("manifests, how many", () => {
     assert.equal(verdict(few.report), "CRITICAL StaticPodMissing");
     assert.equal(few.report.summary, "the manifests give 2 pods, demanded are 3:");
     assert.equal(verdict((await judged(files, "--pods", "1")).report), "WARNING StaticPodUnexpected");
+    const inside = await judged(files, "--pods", "@0:2");
+    assert.equal(verdict(inside.report), "CRITICAL StaticPodMissing");
+    assert.equal(inside.report.summary, "the manifests give 2 pods, demanded are numbers outside of 0:2");
     assert.equal(verdict((await judged({}, "--pods", "1:")).report), "CRITICAL StaticPodMissing");
   });
 

@@ -72,6 +72,11 @@ describe("socket, insecure now", () => {
       assert.equal(verdict(report), "CRITICAL SocketInsecure");
       assert.match(report.summary, /mode 0777: every user can connect$/);
       assert.deepEqual(check.data.others, ["every user"]);
+      const accepted = await socketCheck(socket, "--severity", "SocketInsecure=OK");
+      assert.equal(
+        accepted.report.summary,
+        "a server answers, and who else can use or replace the socket counts as OK",
+      );
     }));
 
   test("every user may put another socket into its folder", () =>

@@ -89,6 +89,34 @@ describe("static-pods, expected and there", () => {
     assert.deepEqual(await count("3:", { pods, servedMs: 2000 }), [
       "WARNING StaticPodMissing : 2 static pods are listed, demanded are 3:; it has served for 2 s only",
     ]);
+    assert.deepEqual(await count("@0:2"), [
+      "StaticPodMissing : 2 static pods are listed, demanded are numbers outside of 0:2",
+    ]);
+  });
+
+  test("all that are short of a number count, and none of them twice", async () => {
+    const of = async (...words: string[]) => {
+      const outcome = await runCheck(staticPods, fakeContext({ pods: [pod("a-node-1")] }), ...words);
+      return ["unhealthy", "expected", "present", "missing"].map((name) => metricOf(outcome, name));
+    };
+    assert.deepEqual(await of("--expect-count", "5:"), [4, 5, 1, 4]);
+    const names = "kube-system/a-node-1,kube-system/b-node-1,kube-system/c-node-1";
+    assert.deepEqual(await of("--expect", names, "--expect-count", "3:3"), [2, 3, 1, 2]);
+  });
+
+  // A file and a URL that give one pod: the kubelet lists both, and lets one of them start.
+  test("two pods of one name are one", async () => {
+    const pods = [pod("a-node-1"), pod("a-node-1", { uid: "of-the-url", source: "http", seenMs: 1 })];
+    const outcome = await runCheck(staticPods, fakeContext({ pods }), "--expect-count", "1:1");
+    assert.deepEqual([outcome.findings, outcome.summary], [[], "1 of 1 static pods run and are ready"]);
+  });
+
+  test("--expect beside --manifests: what a manifest asks for is not unexpected", async () => {
+    const files = { "a.yaml": manifestText("a"), "b.yaml": manifestText("b") };
+    const pods = [pod("a-node-1"), pod("b-node-1"), pod("c-node-1")];
+    assert.deepEqual(told(await found(files, { pods }, "--expect", "kube-system/a-node-1")), [
+      "StaticPodUnexpected kube-system/c-node-1: it runs, and nothing asks for it",
+    ]);
   });
 });
 
@@ -107,6 +135,18 @@ describe("static-pods, missing", () => {
     assert.match(outcome.findings[0]?.message ?? "", /^not listed by the kubelet yet: its manifest changed 2\d s ago$/);
     const later = await found({ "a.yaml": manifestText("a") }, { nowMs: Date.now() + 31_000 });
     assert.equal(later.findings[0]?.status, undefined);
+  });
+
+  // A clock that was ahead at boot and is set back, or a time that came with an archive.
+  test("a time that is yet to come excuses nothing", async () => {
+    const missingOf = async (kubelet: FakeKubelet) =>
+      only((await found({ "a.yaml": manifestText("a") }, kubelet)).findings, "StaticPodMissing").status;
+    assert.equal(await missingOf({ nowMs: Date.now() - 3_600_000 }), undefined);
+    assert.equal(await missingOf({ servedMs: -3_600_000 }), undefined);
+    const young = await runCheck(staticPods, fakeContext({ servedMs: -3_600_000 }), "--expect-count", "1:");
+    assert.equal(only(young.findings, "StaticPodMissing").status, undefined);
+    const stale = { pods: [pod("a-node-1", { images: ["i:1"] })], nowMs: Date.now() - 3_600_000 };
+    only((await found({ "a.yaml": manifestText("a") }, stale)).findings, "StaticPodStale");
   });
 
   // kubernetes 1.36 has no readiness check: what it does not list may only not be there yet.
@@ -255,6 +295,23 @@ describe("static-pods, not well", () => {
       assert.equal(await of(), "CRITICAL StaticPodFailed");
       assert.equal(await of("-w", "0", "-c", "1"), "WARNING StaticPodFailed");
       assert.equal(await of("-w", "1"), "OK StaticPodsHealthy");
+    }));
+
+  test("what a range or --severity lets pass is not said to be well", () =>
+    withSimulator("not-ready", async ({ socket, expect }) => {
+      const of = async (...words: string[]) =>
+        (await runWords(["static-pods", "--socket", socket, "--expect", expect.join(), ...words])).summary;
+      for (const words of [
+        ["-c", "2"],
+        ["--severity", "StaticPodNotReady=OK"],
+      ]) {
+        assert.equal(await of(...words), "3 of 4 static pods run and are ready");
+      }
+      const none = await runWords([
+        ...["static-pods", "--socket", socket, "--manifests", import.meta.dirname],
+        ...["--severity", "StaticPodUnexpected=OK,ManifestIgnored=OK", "--ignore", "*"],
+      ]);
+      assert.equal(none.summary, "no static pods expected, and 4 there");
     }));
 
   test("of two pods with one name, the one that stays is judged", async () => {
