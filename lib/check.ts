@@ -55,12 +55,12 @@ export interface Context {
   readonly kubeletRoot: string | undefined;
   /** The kubelet that runs here and that is asked, where its command line was looked for and found. */
   readonly kubelet: KubeletProcess | undefined;
-  /** The start of the run, ms since the epoch. */
+  /** The time it is, ms since the epoch: a check may have waited for minutes. A clock that is set meanwhile plays no part. */
   readonly nowMs: number;
   /** What is left of the deadline, in ms. */
   remainingMs(): number;
   /**
-   * The socket file, looked at once.
+   * The socket file as it is now: that of a kubelet which has restarted meanwhile, too.
    * @throws Fault
    */
   socket(): SocketFile;

@@ -8,7 +8,7 @@ import { formatDuration } from "./duration.ts";
 import { Fault } from "./fault.ts";
 import type { KubeletProcess } from "./kubelet_process.ts";
 import { evaluate, type Thresholds } from "./range.ts";
-import { inspectSocket, type SocketFile, socketPath } from "./socket.ts";
+import { inspectSocket, socketPath } from "./socket.ts";
 import { isWorse, type Status } from "./status.ts";
 
 /** One check to run, and how. */
@@ -105,7 +105,7 @@ export async function run(options: RunOptions): Promise<Report> {
   const startedMs = Date.now();
   const start = performance.now();
   const client = createPodsClient(options);
-  const context = createContext(options, client, startedMs, start + options.timeoutMs);
+  const context = createContext(options, client, startedMs, start);
   const reported: Reported = { causes: new Set(), findings: new Map() };
   const checks: CheckReport[] = [];
   for (const { check, options: values } of options.runs) {
@@ -130,9 +130,8 @@ export async function run(options: RunOptions): Promise<Report> {
   };
 }
 
-function createContext(options: RunOptions, client: Context["client"], nowMs: number, deadlineMs: number): Context {
+function createContext(options: RunOptions, client: Context["client"], startedMs: number, start: number): Context {
   const path = socketPath(options.socket);
-  let file: SocketFile | undefined;
   let listed: Promise<Listing> | undefined;
   let listing: Listing | undefined;
   const context: Context = {
@@ -141,15 +140,13 @@ function createContext(options: RunOptions, client: Context["client"], nowMs: nu
     nodeName: options.nodeName,
     kubeletRoot: options.kubeletRoot,
     kubelet: options.kubelet,
-    nowMs,
-    remainingMs: () => Math.max(0, deadlineMs - performance.now()),
-    socket() {
-      file ??= inspectSocket(path);
-      return file;
+    get nowMs() {
+      return startedMs + performance.now() - start;
     },
+    remainingMs: () => Math.max(0, start + options.timeoutMs - performance.now()),
+    socket: () => inspectSocket(path),
     async listing({ again = false } = {}) {
-      // Of whatever is at the path now.
-      if (again) listed = file = undefined;
+      if (again) listed = undefined;
       listed ??= listPatiently(context);
       listing = await listed;
       return listing;

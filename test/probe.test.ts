@@ -432,6 +432,25 @@ describe("Initializing", () => {
     assert.match(report.summary, /, 0 ms after its start$/);
   });
 
+  test("of a kubelet that restarts during the run, its own age counts, at the moment it answers", () =>
+    withSimulator("healthy", async ({ socket }) => {
+      const hourAgo = Date.now() / 1000 - 3600;
+      utimesSync(socket, hourAgo, hourAgo);
+      const waiting: Check = {
+        ...fake({}).check,
+        async run(context) {
+          const [{ bornMs }, beganMs] = [context.socket(), context.nowMs];
+          assert.ok(beganMs - bornMs > 3_500_000);
+          for (const startMs = performance.now(); performance.now() < startMs + 2; ) await new Promise(setImmediate);
+          assert.ok(context.nowMs > beganMs);
+          utimesSync(socket, new Date(), new Date());
+          throw new Fault("Initializing", "not yet");
+        },
+      };
+      const report = await runFakes([{ check: waiting, options: {} }], { socket });
+      assert.deepEqual(verdict(report), ["WARNING", "Initializing"]);
+    }));
+
   test("without the socket, which the next kubelet has just removed, it has no age", async () => {
     const report = await runFakes([fake({ throws: new Fault("Initializing", "not yet") })]);
     assert.deepEqual([...verdict(report), report.summary], ["WARNING", "Initializing", "not yet"]);
