@@ -30,7 +30,10 @@ export interface InventoryOptions<F extends PodField = PodField> {
   readonly timeoutMs?: number | undefined;
   /** The pauses after what interrupts it. Default from 50 ms to 5 s. */
   readonly backoff?: BackoffOptions | undefined;
-  /** Told of each fault that passes, and after how many ms the next try is made: until the next change, pods may be stale. */
+  /**
+   * Told of each fault that passes, and after how many ms the next try is made: until the next change, pods may be stale.
+   * That change comes in any case, with nothing in it where nothing has changed.
+   */
   readonly onFault?: ((fault: Fault, nextMs: number) => void) | undefined;
 }
 
@@ -71,6 +74,7 @@ export async function* follow<F extends PodField>(
     let next: Promise<IteratorResult<WatchEvent<P>>> | undefined;
     let listing: Promise<readonly P[] | Fault> | undefined;
     let resynced = true;
+    let isRefused = false;
     let isSynced = false;
     let ended: { readonly reason: unknown } | undefined;
     let listAtMs = Number.POSITIVE_INFINITY;
@@ -177,12 +181,15 @@ export async function* follow<F extends PodField>(
         if (answer instanceof Fault) {
           const nextMs = listBackoff.next();
           listAtMs = performance.now() + nextMs;
+          isRefused = true;
           onFault?.(answer, nextMs);
           return undefined;
         }
         listBackoff.reset();
         const change = reconcile(answer);
-        return change.resynced || isAny(change) ? change : undefined;
+        const isTold = change.resynced || isRefused || isAny(change);
+        isRefused = false;
+        return isTold ? change : undefined;
       }
       if (came === "time") return undefined;
       const { value: event } = await next;

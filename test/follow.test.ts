@@ -301,6 +301,22 @@ describe("whatever interrupts it", () => {
     });
   });
 
+  test("once a refused listing has been made up for, that is told though nothing has changed", slow, async () => {
+    const kubelet = createKubelet("a");
+    await following(
+      kubelet,
+      async (next, faults) => {
+        assert.deepEqual(await next(), { pods: "a", added: "a", resynced: true });
+        kubelet.refuse("RateLimited");
+        const change = next();
+        while (faults.length === 0) await new Promise((resolve) => setTimeout(resolve, 1));
+        kubelet.refuse(undefined);
+        assert.deepEqual(await change, { pods: "a" });
+      },
+      { relistMs: 1 },
+    );
+  });
+
   test("what does not pass by itself ends it", async () => {
     for (const code of ["PermissionDenied", "WrongService", "NotGrpc", "AnswerTooLarge"] as const) {
       const kubelet = createKubelet("a");
