@@ -141,13 +141,19 @@ export async function execute(
   });
 }
 
+export interface ProbeOptions extends CommandOptions {
+  /** What is run in place of the built binary: itself among other mounts, say. */
+  readonly command?: readonly string[];
+}
+
 /** Runs the built binary to its end. */
-export function probe(args: readonly string[], options: CommandOptions = {}): Promise<Ended> {
-  return execute(binary, args, options);
+export function probe(args: readonly string[], options: ProbeOptions = {}): Promise<Ended> {
+  const [program, ...first] = options.command ?? [binary];
+  return execute(program!, [...first, ...args], options);
 }
 
 /** The JSON a run printed. */
-export async function probeJson(args: readonly string[], options: CommandOptions = {}): Promise<ProbeJson> {
+export async function probeJson(args: readonly string[], options: ProbeOptions = {}): Promise<ProbeJson> {
   const ended = await probe([...args, "--output", "json"], options);
   try {
     const value = JSON.parse(ended.stdout);

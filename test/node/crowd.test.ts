@@ -50,8 +50,8 @@ function stalledWatch(t: TestContext, socket: string) {
   return { begun, ended, resume: () => void stream.resume() };
 }
 
-/** Reads the listing again and again until it is told to stop, as an agent does. */
-function agent(client: PodsClient) {
+/** Lists again and again until it is told to stop. */
+function lister(client: PodsClient) {
   let stopped = false;
   let listings = 0;
   let refused = 0;
@@ -86,15 +86,15 @@ describe("many pods and many clients", { concurrency: 2, ...only }, () => {
       await expectVerdict(node, ["static-pods"], "OK", "StaticPodsHealthy", { says: /^110 of 110 / });
     });
 
-    await t.test("three agents read at once: each gets whole listings, and so does the probe", async () => {
-      const agents = [1, 2, 3].map(() => agent(node.client()));
-      await until("each agent to have its listings", () => agents.every((one) => one.isFed()));
+    await t.test("three clients list at once: each gets whole listings, and so does the probe", async () => {
+      const listers = [1, 2, 3].map(() => lister(node.client()));
+      await until("each client to have its listings", () => listers.every((one) => one.isFed()));
       await expectVerdict(node, ["ready"], "OK", "Ready", { meanwhile: ["RateLimited"], fleeting: true });
       await expectVerdict(node, ["static-pods"], "OK", "StaticPodsHealthy", { fleeting: true });
-      for (const one of agents) {
+      for (const one of listers) {
         const { sizes, listings, refused } = await one.stop();
         assert.deepEqual([...sizes], [110]);
-        t.diagnostic(`an agent had ${listings} listings, ${refused} refused`);
+        t.diagnostic(`a client had ${listings} listings, ${refused} refused`);
       }
     });
 

@@ -23,7 +23,7 @@ import { createPodsClient, type PodsClient } from "../../lib/client.ts";
 import { Fault } from "../../lib/fault.ts";
 import type { Pod } from "../../lib/pod.ts";
 import type { WatchEvent } from "../../lib/watch_event.ts";
-import { baseEnvironment, type CommandOptions, type Ended, execute, type ProbeJson, probeJson } from "../support.ts";
+import { baseEnvironment, execute, type ProbeJson, type ProbeOptions, probeJson } from "../support.ts";
 
 const here = dirname(fileURLToPath(import.meta.url));
 
@@ -55,6 +55,7 @@ export interface KubeletOptions {
   readonly umask?: string;
   /** A port of its own loopback interface where its API server is looked for; nobody is there unless one is started. */
   readonly apiPort?: number;
+  /** A folder, or `default` to name none: then it is /var/lib/kubelet among the kubelet's own mounts. */
   readonly rootDir?: string;
   readonly hostname?: string;
   /** Added to its configuration. */
@@ -91,10 +92,10 @@ export interface Node {
   serveApi(port: number, state: ApiState): void;
   /** Ends the API server. */
   stopApi(): Promise<void>;
-  /** Makes mounts that nobody else sees, each a source and a target, and gives what runs a command among them. */
-  mounted(
-    ...mounts: readonly (readonly [from: string, to: string])[]
-  ): Promise<(command: string, args: readonly string[]) => Promise<Ended>>;
+  /** Makes mounts that nobody else sees, each a source and a target, and gives what in front of a command runs it among them. */
+  mounted(...mounts: readonly (readonly [from: string, to: string])[]): Promise<readonly string[]>;
+  /** What the kubelet's own web server has at a path. */
+  fetch(path: string): Promise<string>;
   /** The kubelet's own metrics whose names begin with `kubelet_pod_`. */
   metrics(): Promise<ReadonlyMap<string, number>>;
   /** A client that is closed with the test. */
@@ -195,9 +196,11 @@ export async function createNode(t: TestContext, manifests: Readonly<Record<stri
     },
     launch(options = {}) {
       assert.ok(kubelet === undefined || kubelet.ended !== undefined, "a kubelet is running");
-      root = options.rootDir ?? root;
+      const isDefault = options.rootDir === "default";
+      if (!isDefault) root = options.rootDir ?? root;
       writeFileSync(config, JSON.stringify(configuration(folder, options)));
-      const args = [`--config=${config}`, `--root-dir=${root}`, `--cert-dir=${folder}/certs`, "--v=2"];
+      const args = [`--config=${config}`, `--cert-dir=${folder}/certs`, "--v=2"];
+      if (!isDefault) args.push(`--root-dir=${root}`);
       args.push(`--hostname-override=${options.hostname ?? nodeName}`);
       if (options.apiPort !== undefined) {
         writeFileSync(join(folder, "kubeconfig"), JSON.stringify(kubeconfig(options.apiPort)));
@@ -207,6 +210,7 @@ export async function createNode(t: TestContext, manifests: Readonly<Record<stri
       const namespaces = ["unshare", "--mount", "--net", "--propagation", "private"];
       const script = ["sh", join(here, "isolate.sh"), join(folder, "sys"), options.umask ?? "022"];
       kubelet = begin([...namespaces, ...script, join(builtIn!, "kubelet"), ...args], log);
+      if (isDefault) root = `/proc/${node.pid}/root/var/lib/kubelet`;
     },
     async start(options = {}) {
       const before = node.log().length;
@@ -270,9 +274,10 @@ export async function createNode(t: TestContext, manifests: Readonly<Record<stri
       const namespace = ["unshare", "--mount", "--propagation", "private"];
       const holder = begin([...namespace, "sh", "-c", script, "sh", ...mounts.flat()], join(folder, "mounts.log"));
       await until("the mounts", () => existsSync(ready), holder);
-      return (command, args) => execute("nsenter", ["--target", String(holder.child.pid), "--mount", command, ...args]);
+      return ["nsenter", "--target", String(holder.child.pid), "--mount"];
     },
-    metrics: () => readMetrics(node.pid),
+    fetch: (path) => fetchFrom(node.pid, path),
+    metrics: async () => readMetrics(await node.fetch("/metrics")),
     client() {
       const client = createPodsClient({ socket: node.socket, timeoutMs: 20_000 });
       clients.push(client);
@@ -428,25 +433,28 @@ function sendOrder(path: string, order: string): Promise<number> {
   });
 }
 
-const fetchMetrics = `
-  import { get } from "node:https";
-  get({ host: "127.0.0.1", port: 10250, path: "/metrics", rejectUnauthorized: false }, (answer) => answer.pipe(process.stdout));
-`;
-
-async function readMetrics(pid: number): Promise<ReadonlyMap<string, number>> {
-  const script = ["--input-type=module", "--eval", fetchMetrics];
-  const { status, stdout, stderr } = await execute("nsenter", [
-    ...["--target", String(pid), "--net", process.execPath],
-    ...script,
-  ]);
+/** What the kubelet, which listens on a loopback interface of its own, serves at a path. */
+async function fetchFrom(pid: number, path: string): Promise<string> {
+  const script = `
+    import { get } from "node:https";
+    get({ host: "127.0.0.1", port: 10250, path: "${path}", rejectUnauthorized: false }, (answer) => answer.pipe(process.stdout));
+  `;
+  const node = [process.execPath, "--input-type=module", "--eval", script];
+  const { status, stdout, stderr } = await execute("nsenter", ["--target", String(pid), "--net", ...node]);
   assert.equal(status, 0, stderr);
+  return stdout;
+}
+
+function readMetrics(text: string): ReadonlyMap<string, number> {
   const metrics = new Map<string, number>();
-  for (const line of stdout.split("\n")) {
+  for (const line of text.split("\n")) {
     const parts = /^(kubelet_pod_(?:requests|watch)_\S+) (\S+)$/.exec(line);
     if (parts !== null) metrics.set(parts[1]!, Number(parts[2]));
   }
   return metrics;
 }
+
+export const profiles = ["nagios", "npd", "kube"] as const;
 
 // The exit statuses as the README has them, written down a second time.
 const exitTable = {
@@ -457,8 +465,18 @@ const exitTable = {
 
 type Status = keyof (typeof exitTable)["nagios"];
 
-/** How to ask: another command in front of the probe, say. */
-export interface AskOptions extends CommandOptions {
+/** Whether a run ended as it has to in its profile: code, status and exit status. */
+export function assertVerdict(run: ProbeJson, profile: (typeof profiles)[number], status: Status, code: string): void {
+  const exitStatus = exitTable[profile][status];
+  assert.deepEqual(
+    { profile, code: run.code, status: run.status, exitStatus: run.exitStatus, ended: run.ended.status },
+    { profile, code, status, exitStatus, ended: exitStatus },
+    run.ended.stdout,
+  );
+}
+
+/** How to ask. */
+export interface AskOptions extends ProbeOptions {
   /** Codes that the probe may give while it does not give the awaited one. Any by default. */
   readonly meanwhile?: readonly string[];
   /** Whether the verdict may come and go, so that each profile is asked until it gives it. */
@@ -498,7 +516,7 @@ export async function expectVerdict(
     throw new Error(`${(error as Error).message}; ${args.join(" ")} said last ${last}`);
   }
   let nagios: ProbeJson | undefined;
-  for (const profile of ["nagios", "npd", "kube"] as const) {
+  for (const profile of profiles) {
     const found = fleeting
       ? await until(`${args.join(" ")} to be ${code} with ${profile}`, async () => {
           const candidate = await ask(profile);
@@ -506,11 +524,7 @@ export async function expectVerdict(
         })
       : await ask(profile);
     nagios ??= found;
-    assert.deepEqual(
-      { profile, code: found.code, status: found.status, exitStatus: found.exitStatus, ended: found.ended.status },
-      { profile, code, status, exitStatus: exitTable[profile][status], ended: exitTable[profile][status] },
-      found.ended.stdout,
-    );
+    assertVerdict(found, profile, status, code);
   }
   return { run: nagios!, before: [...before] };
 }
