@@ -11,13 +11,9 @@ import { checks } from "./probes/list.ts";
 
 // Baked in by the build.
 declare const __KP_SIMULATOR__: string;
-// There in the binary, which is compiled with --expose-gc.
-declare const gc: (() => void) | undefined;
 
 // A deadline ends the calls; this much later the process ends whatever holds it up.
 const graceMs = 50;
-// Left to itself the runtime collects garbage after 32 MiB or so, and a run that reads much took 74 MiB.
-const collectBytes = 16 << 20;
 // The device number of /dev/null on Linux: major 1, minor 3.
 const nullDevice = 0x103;
 
@@ -98,16 +94,6 @@ for (const signal of endings) {
   process.on(signal, () => fail("InternalError", `ended by ${signal} before there was a verdict`));
 }
 
-let uncollected = 0;
-
-/** Frees the pieces that were read, every so many bytes of them. */
-function onReceived(bytes: number): void {
-  uncollected += bytes;
-  if (uncollected < collectBytes) return;
-  uncollected = 0;
-  if (typeof gc === "function") gc();
-}
-
 function describe(error: unknown): string {
   return error instanceof Error ? `${error.name}: ${error.message}` : String(error);
 }
@@ -124,7 +110,7 @@ async function runPlan(given: Extract<Plan, { kind: "run" }>): Promise<void> {
     planned = await consultKubelet(planned);
   }
   const leftMs = planned.consult ? Math.max(1, timeoutMs - (performance.now() - startMs)) : timeoutMs;
-  const report = await run({ ...planned.run, timeoutMs: leftMs, onReceived });
+  const report = await run({ ...planned.run, timeoutMs: leftMs });
   clearTimeout(guard);
   const status = exitStatus(report, rules);
   const silent = planned.quiet && report.status === "OK";

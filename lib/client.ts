@@ -45,8 +45,6 @@ export interface PodsClientOptions {
    * it, for as long as they may take. None by default.
    */
   readonly budget?: BudgetOptions | undefined;
-  /** Is told of every piece that arrives, with its size in bytes. */
-  readonly onReceived?: ((bytes: number) => void) | undefined;
 }
 
 /** What bounds one operation. */
@@ -248,7 +246,7 @@ export interface PodsClient {
  * ```
  */
 export function createPodsClient(options: PodsClientOptions): PodsClient {
-  const connector = createConnector(socketPath(options.socket), options.onReceived);
+  const connector = createConnector(socketPath(options.socket));
   const maxBytes = options.maxBytes ?? defaultMaxBytes;
   let tokensSpent = 0;
   let budget: Promise<Budget> | undefined;

@@ -52,11 +52,8 @@ interface Attempt {
 const listenQueueRetryMs = 10;
 const longestTimerMs = 2 ** 31 - 1; // a longer one would fire at once
 
-/**
- * @param path Of the socket; nothing is opened yet.
- * @param onReceived Is told of every piece that arrives, with its size in bytes.
- */
-export function createConnector(path: string, onReceived?: (bytes: number) => void): Connector {
+/** @param path Of the socket; nothing is opened yet. */
+export function createConnector(path: string): Connector {
   let link: Link | undefined;
   // Those that wait for the end of a call after a GOAWAY, and the one in use.
   const links = new Set<Link>();
@@ -73,7 +70,6 @@ export function createConnector(path: string, onReceived?: (bytes: number) => vo
       socket.once("connect", resolve);
     });
     const http2 = openHttp2(socket, (error) => refusal(path, error, "connect to"));
-    if (onReceived !== undefined) socket.on("data", (chunk: Buffer) => onReceived(chunk.length));
     const opened: Link = { http2, connected: Promise.race([connect, http2.ready]) };
     opened.connected.catch(() => {});
     links.add(opened);

@@ -243,7 +243,8 @@ export function openHttp2(socket: Socket, refused: (error: NodeJS.ErrnoException
       bytes = bytes.subarray(1);
     }
     // The padding is at the end: what is left of the frame after this piece tells how much of it is padding.
-    const data = bytes.subarray(0, Math.max(0, bytes.length - Math.max(0, padding - remaining)));
+    const data =
+      padding === 0 ? bytes : bytes.subarray(0, Math.max(0, bytes.length - Math.max(0, padding - remaining)));
     const stream = streams.get(streamId);
     if (stream === undefined || data.length === 0) return;
     if (!stream.answered) throw protocolError("data before headers");

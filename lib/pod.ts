@@ -406,8 +406,9 @@ export function createListDecoder(onPod: (bytes: Uint8Array) => void): ListDecod
   let shift = 0;
   let wanted = 0; // bytes of the value still to come
   let isPod = false;
-  let held: Uint8Array | undefined; // a pod that comes in several pieces
-  let heldLength = 0;
+  // Where the pieces of a pod are put together that comes in several: most do, and each would leave its own buffer behind.
+  let scratch = new Uint8Array(0);
+  let held = 0; // bytes of it that are there
 
   function fail(what: string): never {
     throw new Fault("Undecodable", `The listing is not valid protobuf: ${what}`);
@@ -417,8 +418,7 @@ export function createListDecoder(onPod: (bytes: Uint8Array) => void): ListDecod
     step = "value";
     wanted = length;
     isPod = pod;
-    held = undefined;
-    heldLength = 0;
+    held = 0;
   }
 
   function endVarint(value: number): void {
@@ -462,15 +462,15 @@ export function createListDecoder(onPod: (bytes: Uint8Array) => void): ListDecod
           if (wanted - piece.length > left) fail("a field over the end of its message");
           at += piece.length;
           wanted -= piece.length;
-          if (isPod && (held !== undefined || wanted > 0)) {
-            held ??= new Uint8Array(piece.length + wanted);
-            held.set(piece, heldLength);
-            heldLength += piece.length;
+          if (isPod && (held > 0 || wanted > 0)) {
+            const size = held + piece.length + wanted;
+            if (scratch.length < size) scratch = new Uint8Array(Math.max(size, 2 * scratch.length));
+            scratch.set(piece, held);
+            held += piece.length;
           }
           if (wanted > 0) return;
           step = "tag";
-          if (isPod) onPod(held ?? piece);
-          held = undefined;
+          if (isPod) onPod(held > 0 ? scratch.subarray(0, held) : piece);
         }
         if (at >= bytes.length) return;
         const byte = bytes[at++]!;

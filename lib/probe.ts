@@ -32,8 +32,6 @@ export interface RunOptions {
   readonly timeoutMs: number;
   readonly maxBytes?: number | undefined;
   readonly apiVersion?: ApiVersion | "auto" | undefined;
-  /** Is told of every piece that arrives from the kubelet, with its size in bytes. */
-  readonly onReceived?: ((bytes: number) => void) | undefined;
   /** Of the main metric; only for a run of one check. */
   readonly thresholds?: Thresholds | undefined;
   /** Replaces the status of every finding with the code. */

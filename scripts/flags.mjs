@@ -14,8 +14,8 @@ export const compileFlags = [
   // with 2,000 pods of 10 KB.
   "--compile-jit-policy=1000",
   // The runtime ends with status 1, which is WARNING, where the current folder was deleted; here it looks at another.
-  // Paths on the command line are absolute for that reason. And main.ts frees memory by itself when it reads much.
-  "--compile-exec-argv=--cwd=/ --expose-gc",
+  // Paths on the command line are absolute for that reason.
+  "--compile-exec-argv=--cwd=/",
   // By default a compiled binary runs the `preload` of a bunfig.toml and reads the .env of whatever folder it is called in.
   "--no-compile-autoload-bunfig",
   "--no-compile-autoload-dotenv",
