@@ -138,7 +138,8 @@ export function plan(checks: readonly Check[], invocation: Invocation): Plan {
 
   const check = checks.find((known) => known.name === name);
   if (check === undefined && name !== "all") {
-    const what = name === undefined ? "No check given" : `Unknown check "${plain(name, 100)}"`;
+    const given = name?.startsWith("-") ? "No check before" : "Unknown check";
+    const what = name === undefined ? "No check given" : `${given} "${plain(name, 100)}"`;
     throw new Fault("BadUsage", `${what}: accepted are ${names.join(", ")}; see --help`);
   }
   return planRun(checks, check, words, invocation, profile);

@@ -52,24 +52,33 @@ export function illness(pod: Pod, nowMs: number): Illness | null {
   return { kind: "notReady", message: `${phase}${age}${why === "" ? "" : `: ${why}`}`, sinceMs };
 }
 
-/** The container to look at first: one that waits with an error, then one that has ended, then one that is not ready. */
+/**
+ * The container to look at first: one that waits with an error, then one that has ended, then the init container that the
+ * others wait for, then one that is not ready; at last one that goes on beside them (a sidecar).
+ */
 function blamed(containers: readonly ContainerStatus[]): ContainerStatus | undefined {
-  const open = containers.filter(({ ready, init, state }) => !ready && !(init && state.kind === "running"));
+  const open = containers.filter(({ ready }) => !ready);
+  // They run in their order, but for sidecars, so the last one that runs is the one that is waited for.
+  const running = open.findLast(({ init, state }) => init && state.kind === "running");
+  const isWaitedFor = open.some(({ init, state }) => !init && state.reason === "PodInitializing");
   const started = ["ContainerCreating", "PodInitializing", ""];
   return (
     open.find(({ state }) => state.kind === "waiting" && !started.includes(state.reason)) ??
     open.find(({ state }) => state.kind === "terminated" && state.exitCode !== 0) ??
+    (isWaitedFor ? running : undefined) ??
     open.find(({ init, state }) => !init && state.kind !== "") ??
-    open.find(({ init }) => !init)
+    open.find(({ init }) => !init) ??
+    running
   );
 }
 
-function describe({ name, state, lastState, restarts }: ContainerStatus): string {
+function describe({ name, init, state, lastState, restarts }: ContainerStatus): string {
   const parts: string[] = [];
   if (state.kind === "waiting") parts.push(state.reason || "waiting");
   else if (state.kind === "terminated") parts.push(`ended with ${exitOf(state)}`);
-  else if (state.kind === "running") parts.push("running, its readiness probe does not pass");
-  else parts.push("no status yet");
+  else if (state.kind === "running") {
+    parts.push(init ? "running, neither done nor ready" : "running, its readiness probe does not pass");
+  } else parts.push("no status yet");
   if (lastState.kind === "terminated") parts.push(`last ended with ${exitOf(lastState)}`);
   if (restarts > 0) parts.push(`${restarts} ${restarts === 1 ? "restart" : "restarts"}`);
   return `container ${name} ${parts.join(", ")}`;

@@ -104,14 +104,16 @@ export function oneOf<T extends string>(...words: readonly T[]): [Parse<T>, stri
 /** A duration in ms. */
 export const duration: [Parse<number>, string] = [parseDuration, durationForm];
 
+const longestMs = 500 * 3_600_000;
+
 /** A duration of at least one millisecond. */
 export const positiveDuration: [Parse<number>, string] = [
   (text) => {
     const ms = parseDuration(text);
-    // A timer of the runtime counts in 31 bits.
-    return ms !== undefined && ms >= 1 && ms < 2 ** 31 ? ms : undefined;
+    // A timer of the runtime counts in 31 bits of ms, which are 596 hours, and what comes after the deadline needs its own.
+    return ms !== undefined && ms >= 1 && ms <= longestMs ? ms : undefined;
   },
-  `${durationForm}, at least 1ms`,
+  `${durationForm}, from 1ms to 500h`,
 ];
 
 /** A range of the Monitoring Plugins guidelines. */

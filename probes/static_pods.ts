@@ -49,7 +49,10 @@ export const staticPods = defineCheck({
   },
   options: {
     expect: option(
-      ...listOf<string>([(text) => (podName.test(text) ? text : undefined), "namespace/name with the full pod name"]),
+      ...listOf<string>([
+        (text) => (podName.test(text) ? text : undefined),
+        "namespace/name with the full pod name, in lower case",
+      ]),
       { value: "NS/NAME,...", list: true, description: "the pods to expect, in place of those of the manifests" },
     ),
     expectCount: option(...range, {
@@ -339,10 +342,10 @@ function unexpected(view: View, context: Context, found: FoundManifests | undefi
       .filter(
         ([name, pod]) => pod.source === "file" && !expected.has(name) && !manifestOf.has(name) && !renamed.has(name),
       )
-      .map(([name]) => ({
+      .map(([name, { phase }]) => ({
         code: "StaticPodUnexpected",
         subject: name,
-        message: `it runs, and nothing asks for it${hint}`,
+        message: `it ${phase === "Running" ? "runs" : "is listed"}, and nothing asks for it${hint}`,
       }))
   );
 }

@@ -274,7 +274,7 @@ describe("wrong words", () => {
   });
   test("an unknown check", () => {
     assert.match(refused(["raedy"])[0], /^Unknown check "raedy": accepted are socket, /);
-    assert.match(refused(["--socket", "/s", "ready"])[0], /^Unknown check "--socket"/);
+    assert.match(refused(["--socket", "/s", "ready"])[0], /^No check before "--socket": accepted are /);
     assert.match(refused(["a\n\u001b[2J"])[0], /^Unknown check "a \[2J"/);
     assert.match(refused(["constructor"])[0], /^Unknown check "constructor"/);
     assert.match(refused([""])[0], /^Unknown check ""/);

@@ -188,14 +188,27 @@ describe("a pod that is not ready", () => {
     );
   });
 
-  test("an init container that still runs", () => {
+  test("an init container that still runs is to blame, not the ones that wait for it", () => {
     const containers = [
       container({ state: waiting("PodInitializing") }),
+      container({ name: "sidecar", init: true, state: running }),
       container({ name: "setup", init: true, state: running }),
+      container({ name: "next", init: true, state: waiting("PodInitializing") }),
     ];
     assert.equal(
       illness(pod({ phase: "Pending", ready: false, containers }), nowMs)?.message,
-      "phase Pending for 10 min: container etcd PodInitializing",
+      "phase Pending for 10 min: container setup running, neither done nor ready",
+    );
+  });
+
+  test("a sidecar that is not ready beside containers that are", () => {
+    const containers = [
+      container({ ready: true, state: running }),
+      container({ name: "proxy", init: true, state: running, restarts: 2 }),
+    ];
+    assert.equal(
+      illness(pod({ ready: false, readyReason: "ContainersNotReady", containers }), nowMs)?.message,
+      "not ready for 10 min: container proxy running, neither done nor ready, 2 restarts",
     );
   });
 

@@ -89,10 +89,10 @@ describe("kinds of values", () => {
   test("a deadline is at least a millisecond, and what a timer can count", () => {
     const schema = option(...positiveDuration, about);
     assert.equal(read(schema, "1ms"), 1);
-    assert.equal(read(schema, "596h"), 596 * 3_600_000);
-    for (const text of ["0s", "0.5ms", "597h", "10", "-1s"]) {
+    assert.equal(read(schema, "500h"), 500 * 3_600_000);
+    for (const text of ["0s", "0.5ms", "500h1ms", "596h31m23s600ms", "10", "-1s"]) {
       assert.deepEqual(read(schema, text), {
-        accepted: "a duration such as 900ms, 10s, 1m30s or 1h, at least 1ms",
+        accepted: "a duration such as 900ms, 10s, 1m30s or 1h, from 1ms to 500h",
       });
     }
   });

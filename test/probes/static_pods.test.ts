@@ -73,6 +73,9 @@ describe("static-pods, expected and there", () => {
     assert.deepEqual(told(await run(pod("a-node-1"))), [
       "StaticPodUnexpected kube-system/a-node-1: it runs, and nothing asks for it",
     ]);
+    assert.deepEqual(told(await run(pod("a-node-1", { phase: "Succeeded", ready: false }))), [
+      "StaticPodUnexpected kube-system/a-node-1: it is listed, and nothing asks for it",
+    ]);
   });
 
   test("--expect in place of manifests, and a number", async () => {
