@@ -271,7 +271,7 @@ function judge(check: Check, values: object, outcome: Outcome, options: RunOptio
       code: "ThresholdExceeded",
       status: options.severity?.get("ThresholdExceeded") ?? byRange,
       subject: "",
-      message: `${main!.name} ${round(main!.value)}${main!.unit} is outside the range ${range!.text}`,
+      message: `${main!.name} ${round(main!.value)}${main!.unit} is ${range!.inside ? "inside" : "outside"} the range ${range!.text}`,
     });
   }
 

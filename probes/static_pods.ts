@@ -9,6 +9,7 @@ import {
   changedMs,
   type FoundManifests,
   isBroken,
+  isUnread,
   type ManifestOptionValues,
   manifestOptions,
   nodeManifests,
@@ -333,7 +334,8 @@ function touched({ judged, manifestOf }: View, { source }: FoundManifests): stri
 
 function unexpected(view: View, context: Context, found: FoundManifests | undefined): Finding[] {
   const { listed, expected, manifestOf } = view;
-  if (expected === undefined) return [];
+  // What a file that could not be read asks for is not known.
+  if (expected === undefined || found?.manifests.files.some(isUnread)) return [];
   const renamed = new Set(otherNames(view, context.nodeName)?.names.values());
   const hint = found === undefined ? "" : otherFolderHint(found);
   return (

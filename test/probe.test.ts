@@ -347,6 +347,8 @@ describe("--warning and --critical", () => {
       ["WARNING", "ThresholdExceeded", "unhealthy 2 is outside the range 1"],
     );
     assert.deepEqual(verdict(await runFakes([check(1)], ranges("1", "2"))), ["OK", "Ready"]);
+    const inside = await runFakes([check(1)], ranges("@0:1", "2"));
+    assert.equal(inside.summary, "unhealthy 1 is inside the range @0:1");
   });
 
   test("a fault that counts as OK keeps its code and its message: what was asked is not answered", async () => {

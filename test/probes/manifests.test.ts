@@ -5,6 +5,7 @@ import { describe, test } from "node:test";
 import { codes } from "../../lib/codes.ts";
 import { format, outputs } from "../../lib/format.ts";
 import { manifests } from "../../probes/manifests.ts";
+import { staticPods } from "../../probes/static_pods.ts";
 import {
   fakeContext,
   findingsOf,
@@ -206,6 +207,24 @@ describe("manifests that cannot be read", () => {
       assert.deepEqual(findingsOf(reportOf(report, "manifests")), ["UNKNOWN ManifestsUnreadable b.yaml"]);
     }),
   );
+  test("what it may hold is not said to be short of --pods, nor to be asked for by nothing", () =>
+    inFolder(async (folder) => {
+      writeFiles(folder, { "a.yaml": manifestText("a") });
+      // Whoever opens it reads nothing: there is no memory at address 0.
+      symlinkSync("/proc/self/mem", join(folder, "b.yaml"));
+      const of = async (...words: string[]) => {
+        const { checks } = await runWords(["manifests", "--manifests", folder, ...words]);
+        return checks.flatMap(findingsOf);
+      };
+      assert.deepEqual(await of("--pods", "2:"), ["UNKNOWN ManifestsUnreadable b.yaml"]);
+      assert.deepEqual(await of("--pods", "3:"), ["UNKNOWN ManifestsUnreadable b.yaml", "CRITICAL StaticPodMissing"]);
+      const context = fakeContext({ pods: [pod("a-node-1"), pod("b-node-1")] });
+      const { findings } = await runCheck(staticPods, context, "--manifests", folder);
+      assert.deepEqual(
+        findings.map(({ code }) => code),
+        ["ManifestsUnreadable"],
+      );
+    }));
 });
 
 test("a pod that an earlier check listed is not called dead because its file would be refused", async () => {
