@@ -138,8 +138,12 @@ export async function headroom(context: Context, options: HeadroomOptions, call:
     const message = `a client is refused in ${percent(refused.value)} of the time (${interval95(refused)}); ${limit}`;
     findings.push({ code: "RateLimited", subject: "", message });
   }
+  const summary =
+    rejected === 0
+      ? `all of ${count} bursts of ${burst} were admitted: a client is refused in at most ${percent(refused.high)} of the time`
+      : `${admitted} of ${count * burst} calls in ${count} bursts were admitted: a client is refused in ${percent(refused.value)} of the time (${interval95(refused)})`;
   return {
-    summary: `all of ${count} bursts of ${burst} were admitted: a client is refused in at most ${percent(refused.high)} of the time`,
+    summary,
     findings,
     metrics: [
       { name: "admitted", value: admitted / count, unit: "", min: 0, max: burst },

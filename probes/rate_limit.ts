@@ -109,7 +109,7 @@ export const rateLimit = defineCheck({
     const rejected = burst - admitted;
     const tokens = context.client.tokensSpent - tokensBefore;
     return {
-      summary: `all of ${burst} calls made at once were admitted`,
+      summary: `${rejected === 0 ? "all" : admitted} of ${burst} calls made at once were admitted`,
       findings:
         rejected === 0
           ? []
