@@ -28,7 +28,7 @@ const defaulted = {
 };
 
 /** A pod as an API server has it. */
-function apiPod(name: string, annotations: object = {}, spec: object = {}): object {
+function apiPod(name: string, annotations: object = {}, spec: object = {}, metadata: object = {}): object {
   const manifest = podManifest(name, { spec: { nodeName, ...defaulted, ...spec } });
   return {
     ...manifest,
@@ -39,6 +39,7 @@ function apiPod(name: string, annotations: object = {}, spec: object = {}): obje
       resourceVersion: "1",
       creationTimestamp: "2026-01-01T00:00:00Z",
       annotations,
+      ...metadata,
     },
     status: { phase: "Pending" },
   };
@@ -90,6 +91,22 @@ describe("pods of an API server and of a URL", { concurrency: 3, ...only }, () =
       assert.equal(await node.client().get(`uid-of-static-${nodeName}`), null);
     });
 
+    await t.test("a pod of the API server that is being deleted is listed", async () => {
+      const leaving = apiPod(
+        "plain",
+        {},
+        {},
+        { deletionTimestamp: "2026-01-02T00:00:00Z", deletionGracePeriodSeconds: 1 },
+      );
+      node.serveApi(port, { nodes: registered, pods: [leaving, ...pods.slice(1)] });
+      const deletedMs = Date.parse("2026-01-02T00:00:00Z");
+      await until("the deletion", async () => (await node.pods()).get("default/plain")?.deletedMs === deletedMs);
+      // Its end, which waits for the API server, is not the end of its being listed.
+      await until("its containers to end", async () => !(await node.pods()).get("default/plain")!.ready);
+      await expectVerdict(node, plain, "OK", "StaticPodsHealthy");
+      await expectVerdict(node, ["watch", "--hold", "500ms"], "OK", "WatchHealthy");
+    });
+
     await t.test("static-pods counts static pods only", async () => {
       await expectVerdict(node, ["static-pods", "--expect-count", "1:1"], "OK", "StaticPodsHealthy");
       await expectVerdict(node, ["static-pods"], "OK", "StaticPodsHealthy", { says: /^1 of 1 / });
@@ -100,6 +117,7 @@ describe("pods of an API server and of a URL", { concurrency: 3, ...only }, () =
       const before = node.log().length;
       await until("the kubelet to miss its API server", () => node.log().slice(before).includes("connection refused"));
       await expectVerdict(node, ["ready"], "OK", "Ready", { meanwhile: [] });
+      await expectVerdict(node, ["watch", "--hold", "500ms"], "OK", "WatchHealthy");
       assert.equal((await node.pods()).size, 3);
     });
   });
@@ -108,6 +126,8 @@ describe("pods of an API server and of a URL", { concurrency: 3, ...only }, () =
     const node = await createNode(t, { "static.yaml": podManifest("static") });
     const list = { apiVersion: "v1", kind: "PodList", items: [podManifest("one"), podManifest("two")] };
     await node.start({ config: { staticPodURL: `http://127.0.0.1:${port}/manifest` } });
+
+    await expectVerdict(node, ["manifests"], "OK", "ManifestsClean", { says: /1 pod of as many/ });
 
     await t.test("not ready lasts until the URL answers", since37, async () => {
       await expectVerdict(node, ["ready"], "WARNING", "Initializing", { meanwhile: [] });

@@ -4,8 +4,8 @@ import assert from "node:assert/strict";
 import { describe, type TestContext, test } from "node:test";
 import type { PodsClient } from "../../lib/client.ts";
 import { Fault } from "../../lib/fault.ts";
-import { metricOf } from "../support.ts";
-import { createNode, expectVerdict, type Node, only, podManifest, until } from "./node.ts";
+import { checkOf, metricOf, probeJson } from "../support.ts";
+import { assertVerdict, createNode, expectVerdict, type Node, only, podManifest, profiles, until } from "./node.ts";
 import { openRaw } from "./raw.ts";
 
 // A pod of a real node has 5 to 20 KB; 500 of these are more than the 4 MiB that gRPC clients take by default.
@@ -84,6 +84,9 @@ describe("many pods and many clients", { concurrency: 2, ...only }, () => {
     await node.start({ config: unlimited });
     await t.test("all are listed and healthy", async () => {
       await expectVerdict(node, ["static-pods"], "OK", "StaticPodsHealthy", { says: /^110 of 110 / });
+      await expectVerdict(node, ["manifests", "--pods", "110:110"], "OK", "ManifestsClean");
+      await expectVerdict(node, ["watch", "--hold", "500ms"], "OK", "WatchHealthy", { says: /watch of 110 pods/ });
+      await expectVerdict(node, ["rate-limit"], "OK", "RateLimitHeadroom");
     });
 
     await t.test("three clients list at once: each gets whole listings, and so does the probe", async () => {
@@ -108,6 +111,9 @@ describe("many pods and many clients", { concurrency: 2, ...only }, () => {
         await expectVerdict(node, ["ready"], "WARNING", "RateLimited", allowed);
         await expectVerdict(node, ["socket"], "OK", "SocketSecure");
         await expectVerdict(node, ["static-pods", "--source", "watch"], "OK", "StaticPodsHealthy");
+        await expectVerdict(node, ["watch", "--hold", "500ms"], "OK", "WatchHealthy");
+        const sampled = ["rate-limit", "--samples", "3", "--interval", "200ms", "-w", "3:", "-c", "0:"];
+        await expectVerdict(node, sampled, "WARNING", "RateLimited", { ...allowed, says: /refused/ });
       } finally {
         await node.runtime(`rest ${node.socket}`);
       }
@@ -135,12 +141,23 @@ describe("many pods and many clients", { concurrency: 2, ...only }, () => {
       // Its initial listing is far more than what fits into its windows, and each pod that restarts is two events more.
       const slow = stalledWatch(t, node.socket);
       await slow.begun;
+      const watches = () => node.log().split('"WatchPods called"').length;
+      const before = watches();
+      const runs = profiles.map((profile) =>
+        probeJson(["watch", "--slow", "--hold", "10s", ...node.options, "--profile", profile]),
+      );
+      // Each has one watch that it reads and one that it does not.
+      await until("the watches of the probe", () => watches() === before + 2 * runs.length);
       assert.equal(await node.runtime("exit * 1"), 500);
       await until("a dropped watcher", async () => {
         return ((await node.metrics()).get("kubelet_pod_watch_events_dropped_total") ?? 0) > 0;
       });
       slow.resume();
       assert.equal(await slow.ended, "8 watch client channel closed");
+      for (const [i, run] of (await Promise.all(runs)).entries()) {
+        assertVerdict(run, profiles[i]!, "OK", "WatchHealthy");
+        assert.equal((checkOf(run, "watch").data.slow as { readonly dropped: boolean }).dropped, true, run.summary);
+      }
     });
   });
 });

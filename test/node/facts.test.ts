@@ -1,18 +1,20 @@
 // What docs/pods-api.md says of the kubelet, one test a fact: a kubelet release that changes one fails one.
 
 import assert from "node:assert/strict";
-import { chmodSync, existsSync, readFileSync, statSync } from "node:fs";
+import { chmodSync, existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, test } from "node:test";
-import { fromBinary } from "@bufbuild/protobuf";
+import { isDeepStrictEqual } from "node:util";
+import { type DescMessage, fromBinary, toJson } from "@bufbuild/protobuf";
 import type { PodsClient } from "../../lib/client.ts";
 import { Fault } from "../../lib/fault.ts";
 import { PodSchema } from "../../proto/gen/pod_pb.js";
-import { accepts } from "../support.ts";
+import { accepts, asOtherUser, binary, binaryForAll, execute, independentClient } from "../support.ts";
 import {
   before37,
   controlPlane,
   createNode,
+  expectVerdict,
   type Node,
   nodeName,
   only,
@@ -107,6 +109,21 @@ describe("facts of the Pods API", { concurrency: 3, ...only }, () => {
       }
     });
 
+    await t.test("GetPod gives the bytes that ListPods gives", async () => {
+      for (const bytes of await listRaw(node)) {
+        const { uid } = fromBinary(PodSchema, bytes).metadata!;
+        const { messages } = await until("an answer", async () => {
+          const answer = await rawCall(node.socket, get, uidRequest(uid));
+          return answer.status === 8 ? undefined : answer;
+        });
+        assert.deepEqual(fieldsOf(messages[0]!).get(1), [bytes]);
+      }
+    });
+
+    await t.test("unknown metadata is ignored", async () => {
+      assert.equal((await listRaw(node, { "x-no-such-metadata": "1" })).length, names.length);
+    });
+
     await t.test("a field mask is ignored: an answer holds whole pods with environment values", async () => {
       const masked = await listRaw(node, { "x-kubernetes-fieldmask": "metadata.name" });
       assert.ok(Buffer.concat(masked).includes("the-value-of-an-environment"));
@@ -129,6 +146,26 @@ describe("facts of the Pods API", { concurrency: 3, ...only }, () => {
       chmodSync(node.socket, 0o700);
       chmodSync(node.socket, 0o755);
       assert.equal(statSync(node.socket).mtimeMs, mtimeMs);
+    });
+
+    await t.test("connecting needs the permission to write: another user has none, root does", async () => {
+      for (const path of [node.folder, node.root, join(node.root, "pods-api")]) chmodSync(path, 0o755);
+      const command = [...asOtherUser, binaryForAll(t)];
+      await expectVerdict(node, ["ready"], "UNKNOWN", "PermissionDenied", { command, meanwhile: [] });
+      chmodSync(node.socket, 0o757);
+      await expectVerdict(node, ["ready"], "OK", "Ready", { command, meanwhile: ["RateLimited"] });
+      chmodSync(node.socket, 0o755);
+    });
+
+    await t.test("another service of the kubelet does not know v1alpha1.Pods, and says so", async () => {
+      const other = join(node.root, "pod-resources", "kubelet.sock");
+      const { status, message } = await rawCall(other, list);
+      assert.deepEqual([status, message], [12, "unknown service v1alpha1.Pods"]);
+      await expectVerdict(node, ["ready", "--socket", other], "UNKNOWN", "WrongService", { meanwhile: [] });
+    });
+
+    await t.test("the documentation's older path is not served", () => {
+      assert.equal(existsSync(join(node.root, "pods", "kubelet.sock")), false);
     });
 
     await t.test("pods are sorted by UID", async () => {
@@ -177,6 +214,19 @@ describe("facts of the Pods API", { concurrency: 3, ...only }, () => {
           .sort(),
         [...names].sort(),
       );
+    });
+
+    await t.test("INITIAL_SYNC_COMPLETE has no pod, and MODIFIED a whole one", async () => {
+      const events = independentClient(t, node.socket).watchPods({})[Symbol.asyncIterator]();
+      const next = async (type: number) => {
+        for (;;) {
+          const { value } = await events.next();
+          if (value.type === type) return value.pod;
+        }
+      };
+      assert.equal((await next(4)).length, 0);
+      assert.equal(await node.runtime(`exit default/plain-${nodeName} 0`), 1);
+      assert.deepEqual([...fieldsOf(await next(2)).keys()], [1, 2, 3]);
     });
 
     await t.test("the limit is 100 tokens a second with a burst of 10, one for each ListPods and GetPod", async () => {
@@ -284,6 +334,78 @@ describe("facts of the Pods API", { concurrency: 3, ...only }, () => {
     });
   }
 
+  test("pods in every state: what is read of them is what the kubelet's /pods says", async (t) => {
+    const nameOf = (name: string) => `default/${name}-${nodeName}`;
+    const node = await createNode(t, {
+      "crashes.yaml": podManifest("crashes", { metadata: { labels: { app: "x" } } }),
+      "none.yaml": podManifest("none", { container: { image: "registry.example/none:1" } }),
+      "once.yaml": podManifest("once", { spec: { restartPolicy: "Never" } }),
+      "staged.yaml": podManifest("staged", {
+        spec: { initContainers: [{ name: "init", image: "registry.example/init:1" }] },
+      }),
+    });
+    await node.runtime("refuse registry.example/none:1");
+    await node.start();
+    const stateOf = async (name: string) => (await node.pods()).get(nameOf(name));
+    for (const name of ["crashes", "once"]) await until(name, async () => (await stateOf(name))?.ready);
+    assert.equal(await node.runtime(`crash ${nameOf("crashes")} 3`), 1);
+    assert.equal(await node.runtime(`exit ${nameOf("once")} 7`), 1);
+    await until("the init container", async () => (await node.runtime(`exit ${nameOf("staged")} 0`)) === 1);
+    await until("the main container", async () => (await stateOf("staged"))?.ready);
+    await until("the end of one", async () => (await stateOf("once"))?.phase === "Failed");
+    await until("a crash loop", async () => {
+      const [main] = (await stateOf("crashes"))!.containers;
+      return main?.state.reason === "CrashLoopBackOff" && main.lastState.kind === "terminated";
+    });
+
+    // Two readings at two moments: what changes in between is read again.
+    const byUid = (pods: readonly unknown[]) => new Map(pods.map((pod) => [(pod as Listed).metadata.uid, viewOf(pod)]));
+    let said = new Map<string, unknown>();
+    let read = new Map<string, unknown>();
+    await until("the same of both", async () => {
+      said = byUid(JSON.parse(await node.fetch("/pods")).items);
+      read = byUid((await listRaw(node)).map((bytes) => toJson(PodSchema, fromBinary(PodSchema, bytes))));
+      return isDeepStrictEqual(read, said);
+    }).catch(() => assert.deepEqual(read, said));
+    assert.equal(read.size, 4);
+    const text = JSON.stringify([...said.values()]);
+    for (const each of ["CrashLoopBackOff", "ImagePull", '"exitCode":7', '"init"', "startedAt", "ContainersNotReady"]) {
+      assert.ok(text.includes(each), `${each} in ${text}`);
+    }
+
+    await t.test("a pod whose containers have not started is Pending, not ready for ContainersNotReady", async () => {
+      const { phase, ready, readyReason } = (await stateOf("none"))!;
+      assert.deepEqual([phase, ready, readyReason], ["Pending", false, "ContainersNotReady"]);
+    });
+  });
+
+  test("without a root folder the socket is in /var/lib/kubelet/pods-api", async (t) => {
+    const node = await createNode(t);
+    await node.start({ rootDir: "default" });
+    const command = ["nsenter", "--target", String(node.pid), "--mount", binary];
+    const { stdout } = await until("the answer", async () => {
+      const ended = await execute(command[0]!, [...command.slice(1), "ready", "--output", "json", "--timeout", "20s"]);
+      return ended.status === 0 && ended;
+    });
+    assert.equal(JSON.parse(stdout).socket, "/var/lib/kubelet/pods-api/pods-api.sock");
+  });
+
+  test("a file of another kind in the socket's place is removed", async (t) => {
+    const node = await createNode(t);
+    mkdirSync(join(node.root, "pods-api"));
+    writeFileSync(node.socket, "not a socket");
+    await expectVerdict(node, ["socket"], "CRITICAL", "SocketNotASocket", { meanwhile: [] });
+    await node.start();
+    await expectVerdict(node, ["socket"], "OK", "SocketSecure");
+  });
+
+  test("files and URLs are read every 20 s by default", async (t) => {
+    const node = await createNode(t);
+    await node.start({ config: { fileCheckFrequency: undefined, httpCheckFrequency: undefined } });
+    const { kubeletconfig } = JSON.parse(await node.fetch("/configz"));
+    assert.deepEqual([kubeletconfig.fileCheckFrequency, kubeletconfig.httpCheckFrequency], ["20s", "20s"]);
+  });
+
   test("the gate is on by default", since37, async (t) => {
     const node = await createNode(t);
     await node.start({ gate: "default" });
@@ -350,6 +472,30 @@ async function measureLimit(call: () => Promise<boolean>) {
     const least = 10 + (sentMs - firstAnswerMs!) / 10 - 1;
     return { admitted, least, most };
   }
+}
+
+interface Listed {
+  readonly metadata: { readonly uid: string };
+}
+
+type Message = Readonly<Record<string, unknown>>;
+
+/** What the messages of the schema have of a pod's JSON: the fields that are read, without those that have no value. */
+function viewOf(pod: unknown, schema: DescMessage = PodSchema): unknown {
+  // The kubelet's JSON has a time as text, that of the schema as a message, empty for a time that is not set.
+  if (schema.typeName === "core.v1.Time") {
+    return Math.floor(typeof pod === "string" ? Date.parse(pod) / 1000 : Number((pod as Message).seconds ?? 0));
+  }
+  const fields = schema.fields.map(({ name, message }): [string, unknown] => {
+    const value = (pod as Message)[name];
+    if (value === undefined || value === null || message === undefined) return [name, value];
+    return [name, Array.isArray(value) ? value.map((one) => viewOf(one, message)) : viewOf(value, message)];
+  });
+  return Object.fromEntries(
+    fields.filter(
+      ([, value]) => value !== undefined && value !== null && value !== "" && value !== 0 && value !== false,
+    ),
+  );
 }
 
 function modes(node: Node): { readonly socket: string; readonly folder: string } {

@@ -2,12 +2,12 @@
 
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { mkdirSync, renameSync, statSync, symlinkSync, utimesSync, writeFileSync } from "node:fs";
+import { mkdirSync, renameSync, rmSync, statSync, symlinkSync, utimesSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { describe, test } from "node:test";
 import type { Pod } from "../../lib/pod.ts";
-import { independentClient } from "../support.ts";
+import { checkOf, independentClient } from "../support.ts";
 import {
   createNode,
   expectVerdict,
@@ -78,7 +78,7 @@ const rules: readonly Rule[] = [
     run: ["linked"],
   },
   {
-    rule: "a FIFO is skipped, and nothing waits for its writer",
+    rule: "a FIFO and a socket are skipped, and nothing waits for a writer",
     make: (folder) => void execFileSync("mkfifo", [join(folder, "fifo.yaml")]),
   },
   {
@@ -200,6 +200,14 @@ const rules: readonly Rule[] = [
     run: ["same"],
   },
   {
+    rule: "the order of names is that of their bytes: capitals come first",
+    files: {
+      "order-B.yaml": podManifest("order", { container: { image: "registry.example/main:first" } }),
+      "order-a.yaml": podManifest("order", { container: { image: "registry.example/main:last" } }),
+    },
+    run: ["order"],
+  },
+  {
     rule: "of two pods with one metadata.uid one is lost",
     files: {
       "twin-1.yaml": podManifest("twin-1", { metadata: { uid: "5".repeat(32) } }),
@@ -238,12 +246,13 @@ describe("facts of static pod manifests", { concurrency: 3, ...only }, () => {
     // The scan puts every pod of the folder into the listing at once in 1.37, one after the other in 1.36. Should one not
     // come at all, its own test is to say so.
     const wanted = rules.flatMap(({ run = [] }) => run).concat("last");
+    const twins = ["twin-1", "twin-2"];
     let pods: ReadonlyMap<string, Pod> = new Map();
+    const runs = (name: string) => pods.has(`default/${name}-${nodeName}`);
     await until("every pod", async () => {
       pods = await node.pods();
-      return wanted.every((name) => pods.has(`default/${name}-${nodeName}`));
+      return wanted.every(runs) && twins.some(runs);
     }).catch(() => {});
-    const runs = (name: string) => pods.has(`default/${name}-${nodeName}`);
 
     for (const { rule, run = [], not = [] } of rules) {
       await t.test(rule, () => {
@@ -253,15 +262,15 @@ describe("facts of static pod manifests", { concurrency: 3, ...only }, () => {
           "do not run",
         );
         assert.deepEqual(not.filter(runs), [], "run");
-        if (run.includes("same")) {
-          assert.deepEqual(pods.get(`default/same-${nodeName}`)!.images, ["registry.example/main:last"]);
+        for (const name of ["same", "order"].filter((one) => run.includes(one))) {
+          assert.deepEqual(pods.get(`default/${name}-${nodeName}`)!.images, ["registry.example/main:last"]);
         }
         if (run.includes("own")) {
           const own = pods.get(`default/own-${nodeName}`)!;
           assert.deepEqual([own.nodeName, own.source], [nodeName, "file"]);
           assert.notEqual(own.seenMs, null);
         }
-        if (rule.includes("one is lost")) assert.equal(Number(runs("twin-1")) + Number(runs("twin-2")), 1);
+        if (rule.includes("one is lost")) assert.equal(twins.filter(runs).length, 1);
       });
     }
     for (const [i, [what]] of references.entries()) {
@@ -269,6 +278,20 @@ describe("facts of static pod manifests", { concurrency: 3, ...only }, () => {
         assert.equal(runs(`reference-${i}`), false);
       });
     }
+
+    await t.test("the check manifests gives the pods that the kubelet does", async () => {
+      const { run } = await expectVerdict(node, ["manifests"], "CRITICAL", "ManifestRefused");
+      const read = checkOf(run, "manifests").data.pods as readonly { readonly name: string; readonly images: object }[];
+      const lost = twins.map((twin) => `${twin}-${nodeName}`).find((name) => !pods.has(`default/${name}`));
+      const ofCheck = read.filter(({ name }) => name !== lost).map(({ name, images }) => [name, images]);
+      const ofKubelet = [...pods.values()].map(({ name, images }) => [name, images]);
+      assert.deepEqual(ofCheck.sort(), ofKubelet.sort());
+    });
+
+    await t.test("a new file is found without a scan, by inotify", async () => {
+      node.write("late.yaml", podManifest("late"));
+      await until("the late pod", async () => (await node.pods()).has(`default/late-${nodeName}`));
+    });
   });
 
   test("changes of the folder", async (t) => {
@@ -346,9 +369,22 @@ describe("facts of static pod manifests", { concurrency: 3, ...only }, () => {
       assert.ok((await node.pods()).has(other), "the pods of other files stay");
     });
 
-    await t.test("when the folder is gone all static pods are removed", async () => {
+    await t.test("when the folder cannot be read the static pods stay", async () => {
       renameSync(node.manifests, `${node.manifests}.away`);
+      // It is not missing, but nobody gets there.
+      symlinkSync("manifests", node.manifests);
+      const scans = () => node.log().split("too many levels of symbolic links").length;
+      const before = scans();
+      await until("two scans of it", () => scans() > before + 1);
+      assert.ok((await node.pods()).has(other));
+      await expectVerdict(node, ["manifests"], "UNKNOWN", "ManifestsUnreadable");
+    });
+
+    await t.test("when the folder is gone all static pods are removed", async () => {
+      rmSync(node.manifests);
       await until("no pod", async () => (await node.pods()).size === 0);
+      await expectVerdict(node, ["manifests"], "OK", "ManifestsClean", { says: /does not exist/ });
+      await expectVerdict(node, ["manifests", "--pods", "1:"], "CRITICAL", "ManifestsUnreadable");
       renameSync(`${node.manifests}.away`, node.manifests);
       await until("the pod again", async () => (await node.pods()).has(other));
     });
@@ -381,7 +417,12 @@ describe("facts of static pod manifests", { concurrency: 3, ...only }, () => {
   test("staticPodPath may be a single file", async (t) => {
     const node = await createNode(t, { "one.yaml": podManifest("one"), "two.yaml": podManifest("two") });
     await node.start({ config: { staticPodPath: join(node.manifests, "one.yaml") } });
-    await expectVerdict(node, ["static-pods"], "OK", "StaticPodsHealthy");
+    for (const [check, code] of [
+      ["static-pods", "StaticPodsHealthy"],
+      ["manifests", "ManifestsClean"],
+    ] as const) {
+      await expectVerdict(node, [check], "OK", code);
+    }
     assert.deepEqual([...(await node.pods()).keys()], [`default/one-${nodeName}`]);
   });
 
@@ -393,7 +434,10 @@ describe("facts of static pod manifests", { concurrency: 3, ...only }, () => {
       return found.size > 0 ? found : undefined;
     });
     assert.deepEqual([...pods.keys()], ["kube-system/a-node-k.example"]);
-    await expectVerdict(node, ["static-pods", "--node-name", "Node-K.Example"], "OK", "StaticPodsHealthy");
+    const named = ["--node-name", "Node-K.Example"];
+    await expectVerdict(node, ["static-pods", ...named], "OK", "StaticPodsHealthy");
+    const { run } = await expectVerdict(node, ["manifests", ...named], "OK", "ManifestsClean");
+    assert.match(JSON.stringify(checkOf(run, "manifests").data.pods), /"a-node-k\.example"/);
   });
 });
 
