@@ -23,7 +23,7 @@ import { createPodsClient, type PodsClient } from "../../lib/client.ts";
 import { Fault } from "../../lib/fault.ts";
 import type { Pod } from "../../lib/pod.ts";
 import type { WatchEvent } from "../../lib/watch_event.ts";
-import { baseEnvironment, execute, type ProbeJson, type ProbeOptions, probeJson } from "../support.ts";
+import { baseEnvironment, cleanUp, execute, type ProbeJson, type ProbeOptions, probeJson } from "../support.ts";
 
 const here = dirname(fileURLToPath(import.meta.url));
 
@@ -156,8 +156,8 @@ export async function createNode(t: TestContext, manifests: Readonly<Record<stri
   const folder = mkdtempSync(join(tmpdir(), "kn-"));
   const processes: Running[] = [];
   const clients: PodsClient[] = [];
-  // One hook: the hooks of a test run in the order they were made, and a kubelet writes into the folder until it is gone.
-  t.after(async () => {
+  // The latest node goes first, since its kubelet may write into the folder of an earlier one until it is gone.
+  cleanUp(t, async () => {
     for (const client of clients) client.close();
     await Promise.all(processes.map((one) => one.stop("SIGKILL")));
     rmSync(folder, { recursive: true, force: true });
