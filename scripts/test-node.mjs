@@ -4,7 +4,7 @@
 //   npm run test:node -- test/node/life.test.ts     only these files; the table then stays as it is
 //   npm run test:node -- --build                    builds only
 // Needs root, unshare and Go, and says which is missing; without one it is skipped, with KUBELET_PROBE_REQUIRE=all it fails.
-// A first build takes 3 to 8 minutes on 2 cores, a run about 2. The last line is `N passed, N failed, N skipped`.
+// A first build takes 3 to 8 minutes on 2 cores, a run 1 to 2. The last line is `N passed, N failed, N skipped`.
 import { spawn, spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import {
