@@ -34,7 +34,7 @@ export function urlMisuse(source: string | undefined, credentials: MetricsCreden
   }
   if (protocol === "http:") {
     if (!isLoopback(hostname)) return "--metrics is an http URL of another machine: accepted is https";
-    return (tokenFile ?? caFile ?? certFile) === undefined
+    return (tokenFile ?? caFile ?? certFile ?? keyFile) === undefined
       ? undefined
       : "--token-file, --ca-file, --cert-file and --key-file go with https, and --metrics is http";
   }

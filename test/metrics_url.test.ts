@@ -21,7 +21,7 @@ describe("a URL of metrics", () => {
   });
 
   test("takes no credential to http", () => {
-    for (const credentials of [{ tokenFile: "/t" }, { caFile }, { certFile: "/c", keyFile: "/k" }]) {
+    for (const credentials of [{ tokenFile: "/t" }, { caFile }, { certFile: "/c" }, { keyFile: "/k" }]) {
       assert.match(urlMisuse("http://127.0.0.1:8001/metrics", credentials)!, /go with https/);
     }
   });
