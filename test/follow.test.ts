@@ -311,6 +311,14 @@ describe("whatever interrupts it", () => {
         const change = next();
         while (faults.length === 0) await new Promise((resolve) => setTimeout(resolve, 1));
         kubelet.refuse(undefined);
+        // Were it not told, this change would be the next one.
+        let isTold = false;
+        void change.then(() => {
+          isTold = true;
+        });
+        const { lists } = kubelet.counts;
+        while (!isTold && kubelet.counts.lists < lists + 3) await new Promise((resolve) => setTimeout(resolve, 1));
+        kubelet.set("b");
         assert.deepEqual(await change, { pods: "a" });
       },
       { relistMs: 1 },
