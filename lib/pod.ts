@@ -78,6 +78,9 @@ export function isStatic(pod: Pick<Pod, "source">): boolean {
   return pod.source !== "" && pod.source !== "api";
 }
 
+/** No pod's. GetPod looks a UID up and copies nothing, so asking for it is the cheapest call that costs a token. */
+export const impossibleUid = "kubelet-probe-no-such-pod";
+
 /** How much of a pod is decoded. */
 export type Depth = "all" | "static";
 

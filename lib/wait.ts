@@ -4,6 +4,7 @@ import { type BackoffOptions, createBackoff, pause } from "./backoff.ts";
 import type { PodsClient } from "./client.ts";
 import type { Code } from "./codes.ts";
 import { Fault } from "./fault.ts";
+import { impossibleUid } from "./pod.ts";
 
 /** What passes by itself: a kubelet that starts, restarts or is busy. Anything else stays wrong however long one waits. */
 export const passingCodes: ReadonlySet<Code> = new Set<Code>([
@@ -22,9 +23,6 @@ export interface WaitOptions extends BackoffOptions {
   /** Told of each try that failed, and after how many ms the next one is made. */
   readonly onFault?: ((fault: Fault, nextMs: number) => void) | undefined;
 }
-
-// GetPod looks a UID up and copies nothing.
-const impossibleUid = "kubelet-probe-no-such-pod";
 
 /** `PodsClient.waitUntilReady`. */
 export async function waitUntilReady(

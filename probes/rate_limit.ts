@@ -3,10 +3,8 @@ import { parseDuration } from "../lib/duration.ts";
 import { Fault } from "../lib/fault.ts";
 import { isUrl, urlMisuse } from "../lib/metrics_url.ts";
 import { absolutePath, listOf, option, optionWithDefault, wholeNumber } from "../lib/option.ts";
+import { impossibleUid } from "../lib/pod.ts";
 import { parseRange } from "../lib/range.ts";
-
-// GetPod looks a UID up and copies nothing, so this is the cheapest call that costs a token.
-const impossibleUid = "kubelet-probe-no-such-pod";
 
 // At 100 tokens a second ten are back by then: who is refused still is refused by steady use, not by a passing burst.
 const retryAfterMs = 100;
@@ -90,10 +88,7 @@ export const rateLimit = defineCheck({
     const { burst } = options;
     if (options.samples > 1 || options.metrics !== undefined) {
       const { headroom } = await import("../lib/headroom.ts");
-      return headroom(context, options, async (count) => {
-        const answers = await Promise.all(Array.from({ length: count }, () => isAdmitted(context)));
-        return answers.filter(Boolean).length;
-      });
+      return headroom(context, options, (count) => countAdmitted(context, count));
     }
     // The limiter is asked as it stands, by calls that come in together.
     await context.client.connect({ timeoutMs: context.remainingMs() });
@@ -102,8 +97,7 @@ export const rateLimit = defineCheck({
     let admitted = 0;
     do {
       if (rounds++ > 0) await new Promise((resolve) => setTimeout(resolve, retryAfterMs));
-      const answers = await Promise.all(Array.from({ length: burst }, () => isAdmitted(context)));
-      admitted = answers.filter(Boolean).length;
+      admitted = await countAdmitted(context, burst);
     } while (admitted === 0 && rounds < 2 && context.remainingMs() > retryAfterMs * 2);
 
     const rejected = burst - admitted;
@@ -131,6 +125,12 @@ export const rateLimit = defineCheck({
     };
   },
 });
+
+/** How many of so many calls made at once the limiter lets through. */
+async function countAdmitted(context: Context, count: number): Promise<number> {
+  const answers = await Promise.all(Array.from({ length: count }, () => isAdmitted(context)));
+  return answers.filter(Boolean).length;
+}
 
 /** Whether the limiter let a call through, whatever was answered behind it. */
 async function isAdmitted({ client, remainingMs }: Context): Promise<boolean> {
